@@ -28,7 +28,8 @@ from skldp import (
 )
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.learning import sufficiency
-from skldp.mechanisms import MultivariateLaplace, noise_from
+from skldp.mechanisms import noise_from
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.study import ReleasedRowsRegressor
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

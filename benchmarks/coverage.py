@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.learning import Task
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.mechanisms import noise_from
 
 NAMES = ("normal", "low", "heavy", "unequal", "onehot", "rare", "skewed", "tied", "far", "hidden")

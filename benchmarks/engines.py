@@ -25,9 +25,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from skldp import Collector, ReleaseKey, release_batches
-from skldp.client import CategoryField, NumberField, Policy
-from skldp.mechanisms import RandomizedResponse, SquareWave
+from skldp import Collector, release_batches
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField
+from skldp.mechanisms import RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._piecewise import SquareWave
 
 CITIES = ("Bonn", "Kiel", "Ulm")
 PARTS = 4

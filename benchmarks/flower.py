@@ -38,7 +38,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp import flower_client_app, flower_server_app
+from skldp.flower import flower_client_app, flower_server_app
 from skldp.client import DeviceLedger
 from skldp.learning._discriminant import DiscriminantProtocol
 

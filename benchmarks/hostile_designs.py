@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 from skldp import PrivateLinearRegression
 from skldp.exceptions import SeededNoiseWarning, TooFewPeopleWarning
-from skldp.learning import MomentsProtocol
+from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import simulate
 from skldp.mechanisms import noise_from
 

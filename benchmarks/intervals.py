@@ -20,10 +20,12 @@ from functools import lru_cache
 import numpy as np
 
 from skldp import Collector
-from skldp.client import NumberField, Policy
+from skldp.client import Policy
+from skldp.client._fields import NumberField
 from skldp.collection import _survey_fields
 from skldp.collection._report_tables import ReportColumns, answer_bytes
-from skldp.mechanisms import Piecewise, SquareWave
+from skldp.mechanisms import Piecewise
+from skldp.mechanisms.numeric._piecewise import SquareWave
 
 POPULATIONS = "points", "spread"
 

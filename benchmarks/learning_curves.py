@@ -26,7 +26,7 @@ from sklearn.metrics import log_loss
 
 from skldp import PrivateDiscriminant, PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import SeededNoiseWarning, TooFewPeopleWarning
-from skldp.learning import MomentsProtocol
+from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import simulate
 from skldp.mechanisms import noise_from
 

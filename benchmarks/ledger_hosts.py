@@ -23,7 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp.accounting import PrivacyLedger, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import ledger_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from ledger_children import answer_many, query_number, start

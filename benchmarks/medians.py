@@ -18,7 +18,7 @@ import warnings
 import numpy as np
 from scipy.stats import chi2
 
-from skldp.client import NumberField
+from skldp.client._fields import NumberField
 from skldp.collection._report_tables import answer_bytes
 from skldp.collection._survey_fields import distribution_of
 from skldp.exceptions import SeededNoiseWarning

@@ -20,9 +20,9 @@ import ranges
 import shuffling
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
 
-from skldp import CategoricalPrivatizer, Policy
+from skldp import CategoricalPrivatizer
 from skldp.accounting import shuffled
-from skldp.client import VectorField
+from skldp.client import Policy, VectorField
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding, best_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import best_mechanism, mean_sampled_variance, worst_sampled_variance

@@ -8,18 +8,14 @@ import warnings
 
 import numpy as np
 
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    Belief,
-    ClassQuery,
-    Household,
-    RegressionQuery,
-    SoftmaxQuery,
-    realized_loss,
-)
-from skldp.accounting._filters import BasicPrivacyFilter
+from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
+from skldp.accounting._filters import BasicPrivacyFilter, Household
+from skldp.accounting._learned import Belief
+from skldp.domains._columns import Interval
+from skldp.domains._constraints import OneHot
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import Columns, Interval, OneHot, noise_from
+from skldp.mechanisms import Columns, noise_from
 from skldp.study import plan_questions
 
 N_FEATURES, EPSILON, BUDGET = 4, 0.1, 1.0

@@ -12,10 +12,11 @@ from bit_laws import expected_error as expected_error_bound
 from theory_errors import expected_errors, mean_errors
 from theory_figures import bit_flips, corrected_ratios
 
-from skldp import BitRandTransformer, LabelLaplace
+from skldp import BitRandTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.mechanisms import FixedPoint, gordon_delta, projected_dimension
-from skldp.mechanisms.vector._projected_dimension import default_width
+from skldp.mechanisms import FixedPoint, projected_dimension
+from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta
+from skldp.papers import LabelLaplace
 
 
 def suspicion():

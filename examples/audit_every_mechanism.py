@@ -23,17 +23,14 @@ import numpy as np
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    LabelLaplace,
-    LabelLaplaceVector,
     LabelRR,
-    LatentTransformer,
     MultivariateLaplacePrivatizer,
     NumericPrivatizer,
-    OMETransformer,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
 )
 from skldp.exceptions import PrivacyGuaranteeWarning
+from skldp.papers import LabelLaplace, LabelLaplaceVector, LatentTransformer, OMETransformer
 from skldp.study import audit_epsilon, audit_estimator
 
 warnings.simplefilter("ignore", PrivacyGuaranteeWarning)

@@ -26,17 +26,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from skldp import (
-    BitRandTransformer,
-    LabelLaplace,
-    LabelLaplaceVector,
-    LabelRR,
-    LatentTransformer,
-    NumericPrivatizer,
-    OMETransformer,
-    PrivUnitTransformer,
-)
+from skldp import BitRandTransformer, LabelRR, NumericPrivatizer, PrivUnitTransformer
 from skldp.exceptions import SeededNoiseWarning
+from skldp.papers import LabelLaplace, LabelLaplaceVector, LatentTransformer, OMETransformer
 
 # Settings, tables and figures of the paper are in ``examples/papers``.
 HERE = Path(sys.argv[0]).resolve().parent

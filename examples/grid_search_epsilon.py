@@ -17,7 +17,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skldp import BitRandTransformer, LabelPrivateClassifier, LabelRR, privacy_guarantee, smallest_epsilon
+from skldp import BitRandTransformer, LabelPrivateClassifier, LabelRR, privacy_guarantee
+from skldp.study import smallest_epsilon
 
 X, y = load_digits(return_X_y=True)
 model = make_pipeline(

@@ -210,15 +210,6 @@ class CodeReader(Reader):
         return Cells(np.where(state > 0, 0, codes[places]), state)
 
 
-class TextReader(Reader):
-    """Reader of texts."""
-
-    dtype = object
-
-    def _read(self, value: Any) -> Any:
-        return value if type(value) is str else Unread.UNREADABLE
-
-
 def plain(value: Any) -> Any:
     """Return the characters of a text as a str, whose methods do not fail; other values are unchanged."""
     return str.__str__(value) if issubclass(type(value), str) else value

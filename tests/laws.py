@@ -63,6 +63,24 @@ def duchi_vector_law(mechanism, x):
     return signs.astype(np.float64) * mechanism.magnitude, law
 
 
+def seeded(number=0):
+    key = bytes([number]) * 32 if number < 256 else number.to_bytes(32, "big")
+    return Noise(key, secure=False)
+
+
+class Coin(Noise):
+    """The first word is given; all others are zero."""
+
+    def __init__(self, word):
+        super().__init__(bytes(32), secure=False)
+        self.word = word
+
+    def fill(self, buffer):
+        buffer[...] = self.word
+        self.word = 0
+        return buffer
+
+
 class ScriptedNoise(Noise):
     """A stream that hands out chosen words, one after the other, to the real sampling code.
 

@@ -8,7 +8,8 @@ import warnings
 
 import numpy as np
 
-from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery
 from skldp.exceptions import LedgerError
 from skldp.mechanisms._noise import noise_from
 

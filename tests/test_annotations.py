@@ -1,18 +1,11 @@
 """What the doors export is fully annotated, as ``py.typed`` promises."""
 
-import importlib
 import inspect
 
+import doors
 import pytest
 
-DOORS = ["skldp", "skldp.mechanisms", "skldp.accounting", "skldp.learning", "skldp.study", "skldp.client"]
-DOORS += ["skldp.exceptions"]
-PUBLIC = {
-    name: value
-    for door in map(importlib.import_module, DOORS)
-    for name in door.__all__
-    if callable(value := getattr(door, name))
-}
+PUBLIC = {name: value for door in doors.PUBLIC for name in door.__all__ if callable(value := getattr(door, name))}
 
 
 def functions_of(public):

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery
 from skldp.cli import main
 from skldp.mechanisms import RandomizedResponse
 from skldp.study._pipelines import FEATURE_MECHANISMS, PRIVATE_MODELS

@@ -12,37 +12,37 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
+from doors import ESTIMATORS
 from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found_in, stored_in, told_by
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import skldp
-from skldp import mechanisms
-from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
-from skldp.domains._columns import OrMissing
+from skldp import PrivacyLedger, mechanisms
+from skldp.accounting import FiniteQuery, RegressionQuery
+from skldp.domains._columns import Categories, Integers, Interval, OrMissing
+from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.domains._sparse_rows import SparseRows
-from skldp.learning import Person, RegressionProtocol, Task
+from skldp.learning import Person, RegressionProtocol
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
 from skldp.mechanisms.categorical._frequency import clean_probabilities
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     RandomizedResponseWithPrior,
 )
-from skldp.mechanisms.categorical._one_hot import (
-    OneHotLocalHashing,
-    OneHotRandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-)
+from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, BoundedFeatures, make_mechanism
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
@@ -56,8 +56,8 @@ CLASSES = {"words": ["no", "yes"], "numbers": [0, 1], "reals": [0.0, 0.5, 1.0]}
 TRANSFORMERS = {
     "bitrand": skldp.BitRandTransformer(),
     "bitrand, exact": skldp.BitRandTransformer(calibration="exact", debias=True, bounds=([0, 0, 0], 1)),
-    "latent": skldp.LatentTransformer(),
-    "ome": skldp.OMETransformer(),
+    "latent": skldp.papers.LatentTransformer(),
+    "ome": skldp.papers.OMETransformer(),
     "numeric": skldp.NumericPrivatizer(),
     "all numbers": skldp.NumericPrivatizer(mechanism="duchi_vector"),
     "laplace": skldp.NumericPrivatizer(mechanism="laplace", bounds=(0, 1)),
@@ -76,9 +76,9 @@ TRANSFORMERS = {
 LISTED = (
     skldp.CategoricalPrivatizer,
     skldp.LabelRR,
-    skldp.LabelLaplace,
-    skldp.LabelLaplaceVector,
-    skldp.LabelMatrixRR,
+    skldp.papers.LabelLaplace,
+    skldp.papers.LabelLaplaceVector,
+    skldp.papers.LabelMatrixRR,
     skldp.LabelSampler,
     skldp.LabelPrivateClassifier,
     skldp.LabelPrivateRegressor,
@@ -90,11 +90,7 @@ LISTED = (
     skldp.NoiseAwareLinearRegression,
 )
 # All others are found here, those to come as well: each takes X, or X and y, and its parameters have defaults.
-FOUND = {
-    name: found()
-    for name, found in ((name, getattr(skldp, name)) for name in skldp.__all__)
-    if inspect.isclass(found) and issubclass(found, BaseEstimator) and found not in LISTED
-}
+FOUND = {name: found() for name, found in ESTIMATORS.items() if found not in LISTED}
 TRANSFORMERS |= {name: found for name, found in FOUND.items() if hasattr(found, "transform")}
 MODELS = {name: found for name, found in FOUND.items() if name not in TRANSFORMERS} | {
     "errors in variables": skldp.NoiseAwareLinearRegression(skldp.NumericPrivatizer(8.0, mechanism="piecewise")),
@@ -125,7 +121,7 @@ CATEGORICAL = {
 }
 LABEL_MECHANISMS = {
     f"{cls.__name__}, {kind}": cls(classes=classes)
-    for cls in (skldp.LabelRR, skldp.LabelLaplace, skldp.LabelLaplaceVector)
+    for cls in (skldp.LabelRR, skldp.papers.LabelLaplace, skldp.papers.LabelLaplaceVector)
     for kind, classes in {**CLASSES, "learnt": None}.items()
 } | {
     "sampler": skldp.LabelSampler(skldp.LabelRR(classes=["no", "yes"])),
@@ -335,7 +331,7 @@ def test_tables_tell_no_value(name, frame):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 3, None])
 def test_mechanisms_of_several_labels_tell_no_value(classes):
-    mechanism = skldp.LabelMatrixRR(classes=classes)
+    mechanism = skldp.papers.LabelMatrixRR(classes=classes)
     fitted = made(lambda: copy.deepcopy(mechanism).fit(np.tile([[0], [1]], (4, 3))))
     with listening() as hear:
         for kind, make in EITHER.items():
@@ -444,7 +440,7 @@ MECHANISMS = {
     "ball": PrivUnitBall(3, 4.0, 1.0),
     "products": PrivUnitProducts(3, 4.0),
     "scaled": ScaledRows(mechanisms.PrivUnit(3, 4.0), (0.0,) * 3, (1.0,) * 3),
-    "metric": mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
+    "metric": MultivariateLaplace(3, 1.0, radius=1.0),
     "projected": ProjectedRelease(RandomProjection(3, 2, 0), 1.0),
     "projected, sparse": ProjectedRelease(
         RandomProjection(3, 2, 0, "sparse"), 1.0, sensitivity="sparse", max_nonzeros=1
@@ -460,15 +456,13 @@ MECHANISMS = {
     "unary": UnaryEncoding(1.0, 3),
     "one-hot": OneHotRandomizedResponse(1.0, 3),
     "subset": SubsetSelection(1.0, 3),
-    "hashing": mechanisms.LocalHashing(1.0, 3),
+    "hashing": LocalHashing(1.0, 3),
     "one-hot hashing": OneHotLocalHashing(1.0, 3),
     "hadamard": HadamardResponse(1.0, 3),
     "one-hot hadamard": OneHotHadamard(1.0, 3),
-    "number or missing": NumberOrMissing.of(OrMissing(mechanisms.Interval(0, 1)), 1.0),
+    "number or missing": NumberOrMissing.of(OrMissing(Interval(0, 1)), 1.0),
     "mixed": MixedRecord(
-        mechanisms.Columns.of(
-            {"a": mechanisms.Interval(0, 1), "b": mechanisms.Categories((0, 1)), "c": mechanisms.Interval(0, 1)}
-        ),
+        mechanisms.Columns.of({"a": Interval(0, 1), "b": Categories((0, 1)), "c": Interval(0, 1)}),
         (1.0,) * 3,
     ),
     "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
@@ -481,13 +475,13 @@ DOMAINS = [
     Anywhere(3),
     Codes((2, 2, 2)),
     FiniteSet(np.eye(3)),
-    mechanisms.Interval(0, 1),
-    mechanisms.Integers(0, 1),
-    OrMissing(mechanisms.Interval(0, 1)),
-    mechanisms.Categories(("a", "b")),
-    mechanisms.Columns.of({name: mechanisms.Interval(0, 1) for name in "abc"}),
-    mechanisms.OneHot(3),
-    mechanisms.Constrained(Box((0.0,) * 3, (1.0,) * 3), ((1.0,) * 3,), (2.0,), (0.0,) * 3),
+    Interval(0, 1),
+    Integers(0, 1),
+    OrMissing(Interval(0, 1)),
+    Categories(("a", "b")),
+    mechanisms.Columns.of({name: Interval(0, 1) for name in "abc"}),
+    OneHot(3),
+    Constrained(Box((0.0,) * 3, (1.0,) * 3), ((1.0,) * 3,), (2.0,), (0.0,) * 3),
 ]
 EITHER = MARKED_ROWS | {f"labels: {kind}": make for kind, make in MARKED_LABELS.items()}
 

@@ -69,7 +69,7 @@ def test_the_best_mechanism_of_a_value_is_not_advised_for_a_model():
     )
     assert by_vectors > by_values + 0.1
     schema = {number: (low, high) for number, (low, high) in enumerate(zip([0] * 13, bounds[1], strict=True))}
-    assert "PrivUnit" in skldp.recommend(schema, "releases", 8.0, len(X)).options[0].name
+    assert "PrivUnit" in skldp.study.recommend(schema, "releases", 8.0, len(X)).options[0].name
 
 
 def test_a_search_chooses_by_what_is_guaranteed_and_not_by_what_is_printed():
@@ -83,7 +83,7 @@ def test_a_search_chooses_by_what_is_guaranteed_and_not_by_what_is_printed():
         cv=2,
         scoring=skldp.study.with_exact_epsilon("accuracy"),
         # Every score is good enough: the smallest epsilon wins, and published 2 is more than 5.
-        refit=skldp.smallest_epsilon(1.0),
+        refit=skldp.study.smallest_epsilon(1.0),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
@@ -257,7 +257,7 @@ def test_a_label_mechanism_as_a_step_names_what_trains_on_its_labels():
         make_pipeline(skldp.LabelRR(classes=[0, 1, 2]), LogisticRegression()).fit(X, y)
 
 
-@pytest.mark.parametrize("cls", [skldp.BitRandTransformer, skldp.LatentTransformer, skldp.TablePrivatizer])
+@pytest.mark.parametrize("cls", [skldp.BitRandTransformer, skldp.papers.LatentTransformer, skldp.TablePrivatizer])
 def test_an_unknown_parameter_names_the_class_and_seed(cls):
     with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'random_state'.*`seed` repeats"):
         cls(random_state=0)
@@ -274,21 +274,21 @@ def test_years_as_texts_are_categories():
 
 
 def test_advice_takes_what_a_newcomer_has():
-    two_classes = skldp.recommend({"age": (0, 100), "sick": [0, 1]}, "classification", 2.0, 1_000, target="sick")
+    two_classes = skldp.study.recommend({"age": (0, 100), "sick": [0, 1]}, "classification", 2.0, 1_000, target="sick")
     assert two_classes.estimator[-1].classes == [0, 1]
-    given = skldp.recommend({"age": (0, 100)}, "classification", 2.0, 1_000, target=[0, 1])
+    given = skldp.study.recommend({"age": (0, 100)}, "classification", 2.0, 1_000, target=[0, 1])
     assert str(given) == str(two_classes)
-    assert "PrivateLinear" in str(skldp.recommend({0: (0, 100), 1: (0, 9)}, "regression", 2.0, 1_000, target=1))
+    assert "PrivateLinear" in str(skldp.study.recommend({0: (0, 100), 1: (0, 9)}, "regression", 2.0, 1_000, target=1))
     with pytest.raises(ValueError, match="got list"):
-        skldp.recommend([(0, 100)], "releases", 2.0, 1_000)
+        skldp.study.recommend([(0, 100)], "releases", 2.0, 1_000)
     with pytest.raises(ValueError, match="a list of at least two declared classes"):
-        skldp.recommend({"age": (0, 100)}, "classification", 2.0, 1_000, target=(0, 1))
+        skldp.study.recommend({"age": (0, 100)}, "classification", 2.0, 1_000, target=(0, 1))
 
 
 @pytest.mark.parametrize("task", ["releases", "means"])
 def test_whatever_is_advised_for_an_array_takes_it(task):
     X = np.random.default_rng(0).uniform(-1, 1, (30, 4))
-    for option in skldp.recommend(X, task, 4.0, 30).options:
+    for option in skldp.study.recommend(X, task, 4.0, 30).options:
         assert 3.99 < skldp.privacy_guarantee(option.estimator.fit(X)).epsilon <= 4, option.name
         option.estimator.fit(pd.DataFrame(X))
 

@@ -8,13 +8,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import skldp.client._policy
-from skldp.accounting import ClassQuery, FiniteQuery, RegressionQuery, SoftmaxQuery
+from skldp.accounting import FiniteQuery, RegressionQuery
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import ReleaseQuery, query_from_json
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField, NumbersField
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
+from skldp.domains._declared_columns import NumberColumn
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.laws._numbers import SampledLaw
-from skldp.learning import Report, Task
+from skldp.learning import Report
+from skldp.learning._tasks import Task
 from skldp.mechanisms import Duchi, RandomizedResponse
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

@@ -9,7 +9,9 @@ from skldp import Collector
 from skldp._documents import canonical_text, digest
 from skldp._tables import html_table, in_html
 from skldp._texts import escaped, is_visible
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField, NumbersField
+from skldp.domains._declared_columns import NumberColumn
 from skldp.laws._numbers import SignsLaw
 from skldp.mechanisms import Duchi, RandomizedResponse
 

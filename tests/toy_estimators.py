@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, OneToOneFeatureMixin, clone
 
+from skldp import PrivacyGuarantee
 from skldp.domains._domain import Anywhere
 from skldp.estimators._base import LocalTransformer
-from skldp.mechanisms import PrivacyGuarantee, RowMechanism, noise_from
+from skldp.mechanisms import RowMechanism, noise_from
 
 
 @dataclass(frozen=True)

@@ -30,16 +30,9 @@ from hashed_labels import HashedLabels
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from skldp import (
-    BitRandTransformer,
-    LabelLaplace,
-    LabelLaplaceVector,
-    LabelMatrixRR,
-    LabelRR,
-    NumericPrivatizer,
-    PrivUnitTransformer,
-)
+from skldp import BitRandTransformer, LabelRR, NumericPrivatizer, PrivUnitTransformer
 from skldp.exceptions import SeededNoiseWarning
+from skldp.papers import LabelLaplace, LabelLaplaceVector, LabelMatrixRR
 
 GRADIENT_PAIRS = [
     ("PrivUnit on gradients", "PM on gradients"),

@@ -15,8 +15,9 @@ import warnings
 
 import numpy as np
 
-from skldp import BitRandTransformer, OMETransformer, PrivUnitTransformer
+from skldp import BitRandTransformer, PrivUnitTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
+from skldp.papers import OMETransformer
 from skldp.study import audit_epsilon
 from skldp.study._federated_parts import ScoreModel
 

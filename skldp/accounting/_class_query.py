@@ -121,7 +121,8 @@ class ClassQuery(_LinearClasses):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.accounting import ClassQuery, realized_loss
+    >>> from skldp.accounting import realized_loss
+    >>> from skldp.accounting._class_query import ClassQuery
     >>> query = ClassQuery(coef=[[1.0], [0.0], [-1.0]], intercept=[0.0, 0.5, 0.0], epsilon=np.log(2))
     >>> np.exp(query.log_likelihood(0, [[-1.0], [0.0], [1.0]])).round(6)
     array([0.25, 0.25, 0.5 ])
@@ -298,7 +299,8 @@ class SoftmaxQuery(_LinearClasses):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.accounting import SoftmaxQuery, realized_loss
+    >>> from skldp.accounting import realized_loss
+    >>> from skldp.accounting._class_query import SoftmaxQuery
     >>> query = SoftmaxQuery(coef=[[1.0], [0.0], [-1.0]], intercept=[0.0, 0.0, 0.0], position=0, epsilon=np.log(3))
     >>> query.unit_response([[-1.0], [0.0], [1.0]]).round(3)
     array([0.09 , 0.333, 0.665])

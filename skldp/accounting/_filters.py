@@ -275,7 +275,8 @@ class Household:
     --------
     Two people at one address share the rent but not the age:
 
-    >>> from skldp.accounting import BayesianPrivacyFilter, Household, RegressionQuery
+    >>> from skldp.accounting import BayesianPrivacyFilter, RegressionQuery
+    >>> from skldp.accounting._filters import Household
     >>> home = Household(2, 2, shared=[0])
     >>> rent = RegressionQuery("linear", coef=[1.0, 0.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.5)
     >>> together = BayesianPrivacyFilter(0.6, bounds=home.bounds((0, 1)))

@@ -78,7 +78,8 @@ def loss_history(
 
     Examples
     --------
-    >>> from skldp.accounting import RegressionQuery, loss_history
+    >>> from skldp.accounting import RegressionQuery
+    >>> from skldp.accounting._learned import loss_history
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> losses = loss_history([(query, output) for output in (1, 1, 0)], bounds=(-1, 1))
     >>> losses.realized.round(2).tolist(), losses.added_up.round(2).tolist()
@@ -129,7 +130,8 @@ class Belief:
     Three questions about a number from 0 to 10 (Example 2 of the paper), answered 1, 0 and 1:
 
     >>> import numpy as np
-    >>> from skldp.accounting import Belief, FiniteQuery
+    >>> from skldp.accounting import FiniteQuery
+    >>> from skldp.accounting._learned import Belief
     >>> values = np.arange(11)
     >>> high = [0.4 + 0.2 * (values / 10) ** power for power in (1, 2, 3)]
     >>> queries = [FiniteQuery.from_probabilities(np.column_stack([1 - p, p])) for p in high]
@@ -247,7 +249,8 @@ class Belief:
 
         Examples
         --------
-        >>> from skldp.accounting import Belief, RegressionQuery
+        >>> from skldp.accounting import RegressionQuery
+        >>> from skldp.accounting._learned import Belief
         >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
         >>> prior = Belief([0.25, 0.25, 0.25, 0.25], points=[[-1.0], [-0.5], [0.5], [1.0]])
         >>> is_positive = lambda points: points[:, 0] > 0
@@ -280,7 +283,8 @@ class Belief:
 
         Examples
         --------
-        >>> from skldp.accounting import Belief, RegressionQuery
+        >>> from skldp.accounting import RegressionQuery
+        >>> from skldp.accounting._learned import Belief
         >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
         >>> prior = Belief([0.25, 0.5, 0.25], points=[[-1.0], [0.0], [1.0]])
         >>> [round(prior.g_leakage([(query, output) for output in answers]), 4) for answers in ([1], [1] * 8)]
@@ -354,7 +358,8 @@ def learning_limit(
 
     Examples
     --------
-    >>> from skldp.accounting import RegressionQuery, learning_limit
+    >>> from skldp.accounting import RegressionQuery
+    >>> from skldp.accounting._learned import learning_limit
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
     >>> low, high = learning_limit([(query, 1), (query, 0), (query, 1)], bounds=(-1, 1))
     >>> round(low, 4), round(high, 4)

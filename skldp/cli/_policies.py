@@ -32,15 +32,14 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumbersField, PairField, Policy, VectorField
-from skldp.client._fields import AnyField, declared_columns
+from skldp.client import CategoryField, Policy, VectorField
+from skldp.client._fields import AnyField, NumbersField, PairField, declared_columns
 from skldp.client._policy import check_secret
-from skldp.client._text_field import TextField
 from skldp.collection._collector import Collector
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
-from skldp.domains._declared_columns import DeclaredColumn
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
@@ -251,9 +250,6 @@ def _values(field: AnyField) -> str:
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
-    if isinstance(field, TextField):
-        own = field.law
-        return f"text in {own.n_bits} bits of {own.n_hashes} hashes, {own.n_cohorts} cohorts; missing is the empty text"
     if isinstance(field, VectorField):
         what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
         return f"{field.law.n_values} numbers, {what}; missing counts as zeros"

@@ -11,7 +11,6 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, Numb
 from skldp.laws._integers import CodeLaw, GroupLaw, UnitLaw, law_from_dict
 
 if TYPE_CHECKING:
-    from skldp.client._text_field import TextField
     from skldp.client._vector_field import VectorField
 
 MOST_NAME = 200
@@ -298,7 +297,9 @@ class PairField(SeveralColumns):
 
     Examples
     --------
-    >>> from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
+    >>> from skldp.client import Policy
+    >>> from skldp.client._fields import PairField
+    >>> from skldp.domains._declared_columns import CategoryColumn, NumberColumn
     >>> from skldp.mechanisms import RandomizedResponse
     >>> age, city = NumberColumn("age", 0, 100), CategoryColumn("city", ("Bonn", "Ulm"))
     >>> both = PairField("age and city", (age, city), RandomizedResponse(1.0, 6).integer_law, n_knots=3)
@@ -355,7 +356,8 @@ def _knot(place: float, n: int, words: Iterator[int]) -> int:
     return below + (next(words) < int((position - below) * 2.0**64))
 
 
-AnyField: TypeAlias = "NumberField | NumbersField | CategoryField | PairField | VectorField | TextField"
+_TYPES = ("number", "integer", "date", "numbers", "category", "pair", "vector")
+AnyField: TypeAlias = "NumberField | NumbersField | CategoryField | PairField | VectorField"
 
 
 def declared_columns(fields: Sequence[AnyField]) -> dict[str, DeclaredColumn]:
@@ -366,6 +368,9 @@ def declared_columns(fields: Sequence[AnyField]) -> dict[str, DeclaredColumn]:
 
 def field_from_dict(given: dict[str, Any]) -> AnyField:
     """Read a field of a document."""
+    if given["type"] not in _TYPES:
+        known = ", ".join(map(repr, _TYPES))
+        raise ValueError(f"The type of a field must be one of {known}; got {given['type']!r:.40}.")
     # Each class checks the type of its law.
     law: Any = law_from_dict(given["law"])
     if given["type"] == "category":
@@ -375,10 +380,6 @@ def field_from_dict(given: dict[str, Any]) -> AnyField:
         from skldp.client._vector_field import VectorField
 
         return VectorField(given["name"], law, None if given["bound"] is None else float(given["bound"]))
-    if given["type"] == "text":
-        from skldp.client._text_field import TextField
-
-        return TextField(given["name"], law)
     steps = int(given["steps"]) if "steps" in given else None
     if given["type"] == "pair":
         pair = tuple(map(_column_from_dict, given["columns"]))

@@ -43,7 +43,8 @@ def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callabl
 
     Examples
     --------
-    >>> from skldp.client import DeviceLedger, Policy, VectorField, flower_mod
+    >>> from skldp.client import DeviceLedger, Policy, VectorField
+    >>> from skldp.flower import flower_mod
     >>> policy = Policy("train a model", (VectorField.privunit("update", 1000, 4.0, bound=0.5),))
     >>> mod = flower_mod(policy, lambda context: DeviceLedger("mine.sqlite", lifetime_epsilon=40.0))
     """

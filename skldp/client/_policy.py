@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_BITS, _MOST_CHARACTERS = 1000, 2**17, 2**24
 # A policy has the first version that knows its fields and laws: an older client must refuse others.
+# Version 5 had fields of texts.
 _VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 5
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -52,7 +53,7 @@ class Policy:
     ----------
     purpose : str
         Purpose of the collection, shown to the person.
-    fields : tuple of NumberField, NumbersField, CategoryField, PairField, VectorField or TextField
+    fields : tuple of NumberField, NumbersField, CategoryField, PairField or VectorField
     expires : str, default=None
         UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
     memo : {"fresh", "permanent"}, default="fresh"
@@ -326,7 +327,8 @@ class Policy:
 
         Examples
         --------
-        >>> from skldp.client import CategoryField, NumberField, Policy
+        >>> from skldp.client import CategoryField, Policy
+        >>> from skldp.client._fields import NumberField
         >>> from skldp.mechanisms import Duchi, RandomizedResponse
         >>> age = NumberField("age", 0, 100, Duchi(1.0).integer_law)
         >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
@@ -466,7 +468,8 @@ class Policy:
         Examples
         --------
         >>> import os, tempfile
-        >>> from skldp.client import DeviceLedger, NumberField, Policy
+        >>> from skldp.client import DeviceLedger, Policy
+        >>> from skldp.client._fields import NumberField
         >>> from skldp.mechanisms import Duchi
         >>> policy, sent = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),)), []
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -490,7 +493,8 @@ class Policy:
 
         Examples
         --------
-        >>> from skldp.client import NumberField, Policy
+        >>> from skldp.client import Policy
+        >>> from skldp.client._fields import NumberField
         >>> from skldp.mechanisms import Duchi
         >>> policy = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),))
         >>> policy.check_record({"Age": 37})

@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from skldp._reading import check_column_names
 from skldp._tables import require
-from skldp.client import Policy
-from skldp.client._policy import check_secret
+from skldp.client._policy import Policy, check_secret
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.laws._release_key import ReleaseKey
 
@@ -30,7 +29,7 @@ def release_batches(
     ids : str, default=None
         Column of integer or text ids of people; needed with a `secret`, and only then.
     handle_unknown : {"error", "policy"}, default="error"
-        As of :meth:`~skldp.Policy.release_table`.
+        As of :meth:`~skldp.client.Policy.release_table`.
 
     Returns
     -------
@@ -54,7 +53,7 @@ def release_batches(
     -----
     Without a secret every call draws anew. A lazy plan that is evaluated twice, a retried task or a lost cache releases
     twice, at twice the epsilon: write the result to a file once. With a secret, equal rows of a person are one report,
-    and different rows each cost that person their epsilon; see :class:`~skldp.Policy`.
+    and different rows each cost that person their epsilon; see :class:`~skldp.client.Policy`.
 
     Examples
     --------

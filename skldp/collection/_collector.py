@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
-from skldp.client import CategoryField, NumberField, NumbersField, PairField, TextField, VectorField
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
+from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import (
     CodeScores,
     PartScores,
@@ -38,7 +38,6 @@ from skldp.collection._survey_estimates import (
     within,
 )
 from skldp.collection._survey_fields import bins_of, distribution_of, filter_text, mean_of, noted, parts_of, weights_of
-from skldp.collection._text_shares import text_shares
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._numbers import SampledLaw
 
@@ -60,7 +59,7 @@ class Collector(ReportStore):
 
     See Also
     --------
-    skldp.Policy : The document that reports answer.
+    skldp.client.Policy : The document that reports answer.
 
     Notes
     -----
@@ -89,8 +88,10 @@ class Collector(ReportStore):
     Examples
     --------
     >>> from skldp import Collector
-    >>> from skldp.client import CategoryField, NumberField, Policy
-    >>> from skldp.mechanisms import RandomizedResponse, SquareWave
+    >>> from skldp.client import CategoryField, Policy
+    >>> from skldp.client._fields import NumberField
+    >>> from skldp.mechanisms import RandomizedResponse
+    >>> from skldp.mechanisms.numeric._piecewise import SquareWave
     >>> age = NumberField("age", 0, 100, SquareWave(1.0).integer_law)
     >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))
@@ -189,22 +190,16 @@ class Collector(ReportStore):
         self,
         field: str,
         *,
-        candidates: Sequence[str] | None = None,
         consistent: _Consistent = "project",
         by: str | None = None,
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyEstimate:
-        """Estimate the shares of categories, or of candidate texts.
+        """Estimate the shares of categories.
 
         Parameters
         ----------
         field : str
-        candidates : list of str, default=None
-            Texts to look for, for a field of texts, which takes no `consistent`, `by` and `where`. The last estimate is
-            the share of all other texts. Shares are nonnegative least squares of the unbiased bits (RAPPOR, Section 4),
-            biased upwards near 0, which a long list takes from the last one; errors and intervals are those of least
-            squares, with the residuals that noise does not explain.
         consistent : {"project", "likelihood", None}, default="project"
             ``"project"`` takes the nearest distribution (Norm-Sub) of each group, which is biased and far more precise
             with many rare categories. None is unbiased: shares may be below 0, and need not sum to 1, as is needed for
@@ -225,15 +220,6 @@ class Collector(ReportStore):
         ValueError
             As of :meth:`mean`.
         """
-        text = next((one for one in self.policy.fields if isinstance(one, TextField) and one.name == field), None)
-        if (text is None) is not (candidates is None):
-            rule = "must be None unless a field has texts" if text is None else "must be a list of texts to look for"
-            raise ValueError(f"candidates {rule}; got {type(candidates).__name__} for {field!r}.")
-        if text is not None:
-            if consistent != "project" or by is not None or where:
-                raise ValueError("Texts take neither another `consistent` nor `by` and `where`; got one.")
-            of = self._among(field)
-            return replace(text_shares(text, of._answers[field], candidates, level), answered=of._answered)
         if self._is_paired(field):
             return self._joint.estimate(field, mean=False, consistent=consistent, by=by, where=where, level=level)
         category = self._field(field)
@@ -403,9 +389,6 @@ class Collector(ReportStore):
             return [(self.frequencies(field.name, consistent=consistent, level=level), True)]
         if isinstance(field, NumbersField):
             return [(one, False) for one in self._group_means(field, level, consistent)]
-        if isinstance(field, TextField):
-            # Its candidates are not part of a policy.
-            return []
         if isinstance(field, VectorField):
             return [(self.mean(field.name, level=level), False)]
         if isinstance(field, PairField):
@@ -468,8 +451,6 @@ class Collector(ReportStore):
         found = fields.get(name)
         if self._is_paired(name) or isinstance(found, PairField):
             raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
-        if isinstance(found, TextField):
-            raise ValueError(f"Use `frequencies` with candidates for texts; got {name!r}.")
         if found is None or isinstance(found, NumbersField | VectorField):
             if name in self.policy.names:
                 raise ValueError(f"Use `mean`: {name!r} has one of several numbers of one law.")

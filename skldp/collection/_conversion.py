@@ -14,10 +14,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_integer
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, PairField, VectorField
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
+from skldp.client._vector_field import VectorField
 from skldp.collection import _precision
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
+from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._bitrand import BitRandTransformer
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._labels import LabelLaplace, LabelRR

@@ -67,7 +67,7 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
 
     Examples
     --------
-    >>> from skldp import flower_client_app
+    >>> from skldp.flower import flower_client_app
     >>> flower_client_app(lambda context: [], purpose="")
     Traceback (most recent call last):
     ...
@@ -136,7 +136,7 @@ def flower_server_app(
 
     Examples
     --------
-    >>> from skldp import flower_server_app
+    >>> from skldp.flower import flower_server_app
     >>> flower_server_app(lambda context: None, "state.json", timeout=0)
     Traceback (most recent call last):
     ...

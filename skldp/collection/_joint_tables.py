@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._value_labels import value_labels
-from skldp.client import CategoryColumn, NumberColumn, PairField, Policy
+from skldp.client._fields import PairField
+from skldp.client._policy import Policy
 from skldp.collection._answer_scores import CodeScores, PartScores, Scores
 from skldp.collection._report_tables import ReportColumns, asked_of
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, projected, quotients
 from skldp.collection._survey_fields import category_codes, filter_text, mean_of, noted
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._integers import Answers
 from skldp.mechanisms.categorical._frequency import project_onto_simplex

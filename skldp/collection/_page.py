@@ -7,8 +7,8 @@ import numpy as np
 
 from skldp._tables import html_table, require
 from skldp._texts import escaped
-from skldp.client import NumberField, Policy
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, NumberField
+from skldp.client._policy import Policy
 from skldp.collection._survey_estimates import SurveyEstimate
 
 # A chart of more bars is not legible.

@@ -13,20 +13,13 @@ from scipy import special
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import text_table
 from skldp._texts import escaped
-from skldp.client import (
-    CategoryField,
-    NumberColumn,
-    NumberField,
-    NumbersField,
-    PairField,
-    Policy,
-    TextField,
-    VectorField,
-)
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
+from skldp.client._policy import Policy
+from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import CellScores, StepScores, lattice_of
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
+from skldp.domains._declared_columns import NumberColumn
 from skldp.laws._bits_of_codes import SubsetLaw
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._closest_law import ClosestLaw
@@ -62,7 +55,7 @@ class PlannedEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class SurveyPrecision:
-    """Expected precision of the estimates of a policy; :meth:`skldp.Policy.precision` describes it."""
+    """Expected precision of the estimates of a policy; :meth:`skldp.client.Policy.precision` describes it."""
 
     n_people: int
     level: float
@@ -251,7 +244,7 @@ def _scores(field: AnyField) -> Iterator[_Plan]:
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
-    elif not isinstance(field, TextField) and not isinstance(field.law, BinsLaw):
+    elif not isinstance(field.law, BinsLaw):
         yield _Plan(_mean_of(field), field.name, _square_of_number(field.law), field.radius)
 
 

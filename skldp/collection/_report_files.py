@@ -9,8 +9,8 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 from skldp._tables import require
-from skldp.client import Policy, PolicyReport
-from skldp.client._report_bytes import header
+from skldp.client._policy import Policy
+from skldp.client._report_bytes import PolicyReport, header
 from skldp.collection._report_tables import (
     REPORT,
     RefusedFileError,

@@ -8,7 +8,10 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client import NumberField, NumbersField, PairField, Policy, PolicyReport, TextField, VectorField
+from skldp.client._fields import NumberField, NumbersField, PairField
+from skldp.client._policy import Policy
+from skldp.client._report_bytes import PolicyReport
+from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import each, whole_answers
 from skldp.laws._bits_of_codes import BitsOfCodes, bits
 from skldp.laws._categories import ResponseLaw
@@ -95,7 +98,7 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
                 data += [(one.name, one.number(numbers)) for one, numbers in zip(field.columns, values, strict=True)]
             else:
                 data += [(f"{field.name}[{i}]", one * (field.bound or 1.0)) for i, one in enumerate(values)]
-        elif isinstance(field, PairField | TextField):
+        elif isinstance(field, PairField):
             different, place = whole_answers(answers)
             # Integers of bits may be of any size.
             data.append((field.name, np.array(different, dtype=object)[place]))

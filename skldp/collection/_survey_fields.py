@@ -12,8 +12,7 @@ import numpy.typing as npt
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, PairField, TextField
-from skldp.client._fields import AnyField
+from skldp.client._fields import AnyField, CategoryField, NumberField, PairField
 from skldp.collection._answer_scores import (
     Answers,
     CellScores,
@@ -25,6 +24,7 @@ from skldp.collection._answer_scores import (
     number_response,
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
@@ -136,7 +136,7 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
 
 def estimates_of(field: AnyField) -> str:
     """Return the names of the estimates that the law of a field identifies."""
-    if isinstance(field, CategoryField | TextField):
+    if isinstance(field, CategoryField):
         return "frequencies"
     if isinstance(field, PairField):
         return "table"

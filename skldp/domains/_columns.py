@@ -161,7 +161,8 @@ class Columns(Domain):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms import Categories, Columns, Interval
+    >>> from skldp.domains._columns import Categories, Interval
+    >>> from skldp.mechanisms import Columns
     >>> from skldp.domains._columns import domain_from_json
     >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
     >>> people.clip(np.array([[130.0, 1.0]]))

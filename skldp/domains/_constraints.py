@@ -45,7 +45,7 @@ class OneHot(Domain):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms import OneHot
+    >>> from skldp.domains._constraints import OneHot
     >>> OneHot(3).clip(np.array([[0.0, 1.0, 0.0], [0.2, 0.3, 0.9], [1.0, 1.0, 0.0]])).rows.astype(int)
     array([[0, 1, 0],
            [0, 0, 1],
@@ -123,7 +123,7 @@ class Constrained(Domain):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.mechanisms import Constrained
+    >>> from skldp.domains._constraints import Constrained
     >>> from skldp.domains._domain import Box
     >>> ages = Box((0.0, 0.0), (100.0, 100.0))  # age, and years in the job
     >>> people = Constrained(ages, coef=((-1, 1),), limits=(-14,), fallback=(40, 10))

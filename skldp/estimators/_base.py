@@ -10,8 +10,8 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skldp._arrays import Floats
 from skldp._checks import check_epsilon
-from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.domains._domain import Ball, Box, Codes, NotFiniteError
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee, own_guarantee
@@ -59,7 +59,20 @@ class Keyed(NamedTuple):
     ids: Any
 
 
-LEDGER: list = [None, Form("a PrivacyLedger, such as PrivacyLedger(epsilon, path='budgets.ledger')", PrivacyLedger)]
+class _IsLedger(Form):
+    """Constraint of a parameter that takes a ledger, which is imported only to check a given one."""
+
+    def __init__(self) -> None:
+        super().__init__("a PrivacyLedger, such as PrivacyLedger(epsilon, path='budgets.ledger')")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether `val` is a ledger."""
+        from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
+
+        return isinstance(val, PrivacyLedger)
+
+
+LEDGER: list = [None, _IsLedger()]
 
 
 class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
@@ -309,6 +322,16 @@ def warn_out_of_domain(estimator, moved, total, how, names=list, what="values"):
             OutOfDomainWarning,
             once=vars(estimator).get("_family"),
         )
+
+
+def warn_moved(estimator: BaseEstimator, X: Floats, y: Floats, box: Box) -> None:
+    """Warn of values outside the declared bounds, by column; `y` has one column, none for classes."""
+    ends = zip((*map(repr, input_names(estimator)), "the target"), (*X.T, *y.T), *box.ends, strict=False)
+    outside = [(np.count_nonzero((one < low) | (one > high)), name) for name, one, low, high in ends]
+    moved, of_x = sum(count for count, _ in outside), sum(count for count, _ in outside[: X.shape[1]])
+    wider = " and ".join(name for name, n in (("bounds", of_x), ("target_bounds", moved - of_x)) if n)
+    where = [f"{count:,} in {name}" for count, name in outside if count]
+    warn_out_of_domain(estimator, moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)
 
 
 def law_of_releases(

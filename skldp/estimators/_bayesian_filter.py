@@ -59,7 +59,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     estimator : estimator
         A linear, Poisson, gamma, Tweedie or binary logistic regression, a LinearSVC (its decision is asked), a linear
         classifier of more classes (the predicted class is asked), or a Pipeline, a search or a
-        TransformedTargetRegressor around one, as for :func:`~skldp.study.query_from_estimator`. Wrap a fitted model in
+        TransformedTargetRegressor around one, as for ``query_from_estimator``. Wrap a fitted model in
         a :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.

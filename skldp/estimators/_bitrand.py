@@ -1,14 +1,16 @@
 """BitRand, LATENT and OME: numbers as binary codes whose bits are flipped."""
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
-from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
+
+if TYPE_CHECKING:
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
@@ -40,7 +42,7 @@ class BitFlipTransformer(OneToOneFeatureMixin, LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
+        ledger: "PrivacyLedger | None" = None,
     ) -> None:
         self.epsilon = epsilon
         self.n_bits = n_bits
@@ -194,7 +196,8 @@ class LatentTransformer(BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import LatentTransformer, privacy_guarantee
+    >>> from skldp import privacy_guarantee
+    >>> from skldp.papers import LatentTransformer
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = LatentTransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape
@@ -244,7 +247,8 @@ class OMETransformer(BitFlipTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp import OMETransformer, privacy_guarantee
+    >>> from skldp import privacy_guarantee
+    >>> from skldp.papers import OMETransformer
     >>> X = np.linspace(-1, 1, 12).reshape(4, 3)
     >>> release = OMETransformer(epsilon=3.0, calibration="exact")
     >>> release.fit_transform(X).shape

@@ -1,7 +1,7 @@
 """CategoricalPrivatizer: columns of categories, released one-hot."""
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._arrays import kind_of
 from skldp._checks import check_epsilon
 from skldp._value_labels import value_labels
-from skldp.accounting import PrivacyLedger
 from skldp.domains._domain import Codes
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._class_codes import declared_values, encode
@@ -27,6 +26,9 @@ from skldp.estimators._validation import (
 from skldp.mechanisms._record import CategoricalRecord, number_of_sampled_columns
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
+
+if TYPE_CHECKING:
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class CategoricalPrivatizer(LocalTransformer):
@@ -129,7 +131,7 @@ class CategoricalPrivatizer(LocalTransformer):
         n_sampled_features: int | Literal["auto", "all"] = "all",
         transform_noise: bool = True,
         seed: Seed = None,
-        ledger: PrivacyLedger | None = None,
+        ledger: "PrivacyLedger | None" = None,
     ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism

@@ -16,9 +16,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, holds_guarantee, own_guarantee
-from skldp.estimators._label_private import LabelPrivate
-from skldp.estimators._labels import LabelPrivatizer
-from skldp.estimators._noise_aware import NoiseAwareDiscriminant, NoiseAwareLinearRegression
 from skldp.estimators._public_steps import (
     declared_public,
     effect_of_public,
@@ -206,7 +203,7 @@ class _Composite:
         """Count the release of a private step once."""
         if not type(step).__module__.startswith("skldp.") and not isinstance(step, GuaranteeMixin):
             self.notes.append(f"{_title(name, step)} states its guarantee itself")
-        of_releases = isinstance(step, NoiseAwareDiscriminant | NoiseAwareLinearRegression)
+        of_releases = getattr(type(step), "_learns_from_releases", False)
         if of_releases and not given.raw:
             # The release of the rows is counted already.
             labels = step._label_guarantee
@@ -227,13 +224,13 @@ class _Composite:
             self.parts.append((called, self._of_the_input(name, step, guarantee, given)))
         else:
             self.notes.append(f"{_title(name, step)} works on what is released already")
-        if isinstance(step, LabelPrivate):
+        if getattr(type(step), "_releases_inner_targets", False):
             if getattr(step, "stages", 1) > 1 and holds_guarantee(step.estimator_):
                 # Each stage fits a clone to the rows of earlier stages.
                 return self._repeats(name, step)
             within = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
             return replace(within, labels_raw=given.labels_raw)
-        if guarantee.unit == "label" and not isinstance(step, LabelPrivatizer):
+        if guarantee.unit == "label" and not getattr(type(step), "_releases_its_labels", False):
             return given
         self.of_targets |= get_tags(step).target_tags.required and not of_releases
         return replace(given, raw=(), stretch=1.0, sparse=False)

@@ -74,8 +74,8 @@ def query_from_estimator(
     RegressionQuery, ClassQuery or SoftmaxQuery
         ``"linear"`` where the model stays within `output_bounds` over `bounds`, ``"truncated"`` where it may leave
         them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities; a
-        :class:`~skldp.accounting.ClassQuery` for more than two classes, and a
-        :class:`~skldp.accounting.SoftmaxQuery` for one of them.
+        ``ClassQuery`` for more than two classes, and a
+        ``SoftmaxQuery`` for one of them.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def query_from_estimator(
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skldp.study import query_from_estimator
+    >>> from skldp.estimators._from_estimator import query_from_estimator
     >>> model = LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])
     >>> query = query_from_estimator(model, epsilon=1.0, bounds=(0, 2))
     >>> query.kind, [round(v, 6) for v in query.output_bounds]

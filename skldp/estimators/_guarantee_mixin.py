@@ -86,6 +86,11 @@ class GuaranteeMixin:
     # Why methods are absent, by name.
     _absent: ClassVar[dict[str, str]] = {}
     _get_doc_link = doc_link
+    # How a composite counts the step: one that learns from what others released, one that releases the targets of
+    # an inner estimator, one whose input is labels.
+    _learns_from_releases: ClassVar[bool] = False
+    _releases_inner_targets: ClassVar[bool] = False
+    _releases_its_labels: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -54,6 +54,7 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
 
     estimator_: Any
     privacy_guarantee_: Any
+    _releases_inner_targets = True
     _absent = {"partial_fit": "Release y once by a mechanism such as LabelRR, then call partial_fit of `estimator`."}
 
     def _check_inner(self) -> None:

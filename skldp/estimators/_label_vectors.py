@@ -52,7 +52,7 @@ class LabelLaplaceVector(LabelReleaser):
 
     Examples
     --------
-    >>> from skldp import LabelLaplaceVector
+    >>> from skldp.papers import LabelLaplaceVector
     >>> noisy = LabelLaplaceVector(epsilon=1.0, classes=["no", "yes"])
     >>> noisy.fit_transform(["no", "yes", "yes"]).shape
     (3, 2)
@@ -122,7 +122,7 @@ class LabelMatrixRR(LabelReleaser):
 
     Examples
     --------
-    >>> from skldp import LabelMatrixRR
+    >>> from skldp.papers import LabelMatrixRR
     >>> attributes = LabelMatrixRR(epsilon=4.0, classes=[0, 1])
     >>> attributes.fit_transform([[0, 1], [1, 1], [0, 0]]).shape
     (3, 2)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_epsilon
-from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, is_charged, release_charged
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, labels_1d, learnt_values
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
@@ -19,6 +18,9 @@ from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
+
+if TYPE_CHECKING:
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
@@ -169,6 +171,8 @@ class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_o
 class LabelPrivatizer(LabelReleaser):
     """Base class of the transformers of y that return labels of the same type."""
 
+    _releases_its_labels = True
+
     def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
         """Estimate without bias how often each true class occurs, from released labels.
 
@@ -299,7 +303,7 @@ class LabelRR(LabelPrivatizer):
         classes: npt.ArrayLike | None = None,
         prior: npt.ArrayLike | None = None,
         seed: Seed = None,
-        ledger: PrivacyLedger | None = None,
+        ledger: "PrivacyLedger | None" = None,
         part: str | Sequence[str] | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -365,7 +369,7 @@ class LabelLaplace(LabelPrivatizer):
 
     Examples
     --------
-    >>> from skldp import LabelLaplace
+    >>> from skldp.papers import LabelLaplace
     >>> label_laplace = LabelLaplace(epsilon=1.0, classes=[0, 1]).fit([0, 1])
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)

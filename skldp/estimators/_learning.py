@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from skldp._arrays import Floats
 from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
-from skldp.estimators._base import warn_out_of_domain
+from skldp.estimators._base import warn_moved
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
@@ -22,7 +22,6 @@ from skldp.estimators._validation import (
     NOISE_PARAMETERS,
     NumberRange,
     fit_context,
-    input_names,
     warn,
 )
 from skldp.exceptions import TooFewPeopleWarning
@@ -200,13 +199,3 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
 
     def _warn_moved(self, rows: Floats, target: Floats) -> None:
         warn_moved(self, rows, target[:, None][:, is_classifier(self) :], self._box)
-
-
-def warn_moved(estimator: BaseEstimator, X: Floats, y: Floats, box: Box) -> None:
-    """Warn of values outside the declared bounds, by column; `y` has one column, none for classes."""
-    ends = zip((*map(repr, input_names(estimator)), "the target"), (*X.T, *y.T), *box.ends, strict=False)
-    outside = [(np.count_nonzero((one < low) | (one > high)), name) for name, one, low, high in ends]
-    moved, of_x = sum(count for count, _ in outside), sum(count for count, _ in outside[: X.shape[1]])
-    wider = " and ".join(name for name, n in (("bounds", of_x), ("target_bounds", moved - of_x)) if n)
-    where = [f"{count:,} in {name}" for count, name in outside if count]
-    warn_out_of_domain(estimator, moved, X.size + y.size, f"Declare wider {wider}", names=lambda: where)

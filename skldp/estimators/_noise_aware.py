@@ -91,6 +91,7 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     True
     """
 
+    _learns_from_releases = True
     _parameter_constraints: dict = {
         "mechanism": [HasMethods(["fit", "transform"]), RowMechanism],
         "target_mechanism": [HasMethods(["fit", "transform"]), RowMechanism, None],
@@ -223,6 +224,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     4.0
     """
 
+    _learns_from_releases = True
     _parameter_constraints: dict = {
         "mechanism": [HasMethods(["fit", "transform"]), RowMechanism],
         "label_mechanism": [LabelReleaser, None],

@@ -1,11 +1,10 @@
 """NumericPrivatizer: numbers within bounds, by a mechanism chosen by name."""
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import OneToOneFeatureMixin
 
-from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.numeric._bounded_features import (
@@ -16,6 +15,9 @@ from skldp.mechanisms.numeric._bounded_features import (
     number_of_sampled_features,
 )
 from skldp.mechanisms.numeric._points import checked_weights
+
+if TYPE_CHECKING:
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
@@ -129,7 +131,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
+        ledger: "PrivacyLedger | None" = None,
     ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism

@@ -79,7 +79,7 @@ class PrivateMoments(ProtocolEstimator):
 
     Notes
     -----
-    `fit` simulates a :class:`~skldp.learning.MomentsProtocol`. Noise hides a few extreme records, such as typing
+    `fit` simulates a ``MomentsProtocol``. Noise hides a few extreme records, such as typing
     errors, and part of the tail of a skewed column, such as an income, whose variance is then too small: choose bounds
     that exclude the former, and take the logarithm of the latter.
 

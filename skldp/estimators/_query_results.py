@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from skldp._tables import html_table
-from skldp.accounting import ClassQuery, PrivacyLedger
+from skldp.accounting._class_query import ClassQuery
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._validation import warn
 from skldp.exceptions import BudgetExhaustedWarning
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_epsilon, is_number
-from skldp.accounting import PrivacyLedger
 from skldp.domains._columns import Columns
 from skldp.estimators._base import LEDGER, LocalTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
@@ -26,6 +25,9 @@ from skldp.estimators._validation import (
 from skldp.mechanisms._record import MixedRecord, least_variance_weights, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
+
+if TYPE_CHECKING:
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class TablePrivatizer(LocalTransformer):
@@ -175,7 +177,7 @@ class TablePrivatizer(LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
+        ledger: "PrivacyLedger | None" = None,
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema

@@ -1,17 +1,19 @@
 """Transformers of vectors: PrivUnit, and noise in proportion to the distance."""
 
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin
 
-from skldp.accounting import PrivacyLedger
 from skldp.estimators._base import LEDGER, LocalTransformer
 from skldp.estimators._validation import BOUNDS_BY_COLUMN, NumberRange, Seed, StrOptions
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
+
+if TYPE_CHECKING:
+    from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
 class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
@@ -103,7 +105,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
         transform_noise: bool = True,
         seed: Seed = None,
         n_jobs: int | None = None,
-        ledger: PrivacyLedger | None = None,
+        ledger: "PrivacyLedger | None" = None,
     ) -> None:
         self.epsilon = epsilon
         self.norm = norm

@@ -340,7 +340,6 @@ LAWS = {
     "signs": ("_numbers", "SignsLaw"),
     "sampled": ("_numbers", "SampledLaw"),
     "closest": ("_closest_law", "ClosestLaw"),
-    "bloom": ("_bloom_law", "BloomLaw"),
 }
 
 

@@ -47,7 +47,7 @@ class MomentsProtocol(LinearProtocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.learning import MomentsProtocol
+    >>> from skldp.learning._moments import MomentsProtocol
     >>> from skldp.learning._person import simulate
     >>> from skldp.mechanisms import noise_from
     >>> X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))

@@ -38,7 +38,8 @@ class Person:
 
     Examples
     --------
-    >>> from skldp.learning import Person, Report, Task
+    >>> from skldp.learning import Person, Report
+    >>> from skldp.learning._tasks import Task
     >>> task = Task(1.0, (0.0, 0.0), (1.0, 10.0), "linear", ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), "vector", 1.5)
     >>> Report.from_json(Person([0.25], 3.0, epsilon=1.0).answer(task.to_json())).n_people
     1

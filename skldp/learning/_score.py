@@ -62,7 +62,8 @@ def score_estimate(tasks: Sequence[Task], reports: Sequence[Sequence[Report]]) -
 
     Examples
     --------
-    >>> from skldp.learning import Report, Task, score_estimate
+    >>> from skldp.learning import Report, score_estimate
+    >>> from skldp.learning._tasks import Task
     >>> mean, model = (
     ...     Task(4.0, (-1.0,) * 2, (1.0,) * 2, "loss", ((0.0, slope, 0.0),), "number", 1.0) for slope in (0.0, 1.0)
     ... )

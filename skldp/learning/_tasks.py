@@ -114,7 +114,7 @@ class Task:
 
     Examples
     --------
-    >>> from skldp.learning import Task
+    >>> from skldp.learning._tasks import Task
     >>> from skldp.mechanisms import noise_from
     >>> task = Task(2.0, (0.0, 0.0), (1.0, 10.0), "linear", ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), "vector", 1.5)
     >>> report = task.release([[0.25], [0.5]], [3.0, 9.0], noise_from())

@@ -1,29 +1,5 @@
 """Cost of privacy on data: score curves over epsilon, recommendations, audits and federated learning."""
 
-from skldp.estimators._from_estimator import query_from_estimator
-from skldp.study._audit import audit_epsilon, trials_needed
-from skldp.study._audited_pairs import audit_estimator
-from skldp.study._choice import plan_questions, smallest_epsilon, with_exact_epsilon
-from skldp.study._curve import privacy_utility_curve
-from skldp.study._displays import PrivacyLossDisplay, PrivacyUtilityDisplay
-from skldp.study._federated_learning import federated_learning
-from skldp.study._inversion import audit_inversion
-from skldp.study._pipelines import ReleasedRowsRegressor
-from skldp.study._recommend import recommend
+from skldp._lazy import lazy_exports as _lazy_exports
 
-__all__ = [
-    "PrivacyLossDisplay",
-    "PrivacyUtilityDisplay",
-    "ReleasedRowsRegressor",
-    "audit_epsilon",
-    "audit_estimator",
-    "audit_inversion",
-    "federated_learning",
-    "plan_questions",
-    "privacy_utility_curve",
-    "query_from_estimator",
-    "recommend",
-    "smallest_epsilon",
-    "trials_needed",
-    "with_exact_epsilon",
-]
+__getattr__, __dir__ = _lazy_exports(__name__)

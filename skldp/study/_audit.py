@@ -372,7 +372,7 @@ def _discriminant_score(outputs: np.ndarray, answers: np.ndarray, learn: slice) 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """Result of an audit; :func:`~skldp.audit_epsilon` describes it."""
+    """Result of an audit; :func:`~skldp.study.audit_epsilon` describes it."""
 
     epsilon_lower: float
     confidence: float

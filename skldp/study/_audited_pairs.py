@@ -38,17 +38,17 @@ def audit_estimator(
         Number of outputs of the audit itself.
     confidence : float, default=0.95
     **options
-        Further parameters of :func:`~skldp.audit_epsilon`.
+        Further parameters of :func:`~skldp.study.audit_epsilon`.
 
     Returns
     -------
     result : AuditResult
-        As of :func:`~skldp.audit_epsilon`.
+        As of :func:`~skldp.study.audit_epsilon`.
 
     Raises
     ------
     ValueError
-        As :func:`~skldp.audit_epsilon`.
+        As :func:`~skldp.study.audit_epsilon`.
 
     Examples
     --------

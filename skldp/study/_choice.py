@@ -11,7 +11,8 @@ from sklearn.metrics import check_scoring
 
 from skldp._arrays import as_numbers
 from skldp._checks import check_choice, check_fraction, check_integer, check_positive, is_number
-from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp.accounting._regression_query import RegressionQuery
+from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.estimators._composition import privacy_guarantee
 from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import split_epsilon
@@ -121,7 +122,8 @@ def smallest_epsilon(
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import BitRandTransformer, smallest_epsilon
+    >>> from skldp import BitRandTransformer
+    >>> from skldp.study import smallest_epsilon
     >>> from skldp.study import with_exact_epsilon
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
@@ -209,7 +211,7 @@ def plan_questions(
     ----------
     queries : sequence of RegressionQuery
         Queries in order; a repeated query is answered again. Their own epsilons are ignored. The `query_` of a
-        :class:`~skldp.BayesianFilter` is one; :func:`~skldp.study.query_from_estimator` makes one of a model.
+        :class:`~skldp.BayesianFilter` is one; ``query_from_estimator`` makes one of a model.
     X : array-like of shape (n_people, n_features)
         PUBLIC rows with a distribution like that of the people: the result depends on them.
     total_epsilon : float

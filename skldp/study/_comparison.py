@@ -33,7 +33,7 @@ def compare_mechanisms(
     n_jobs: int | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> "MechanismComparison":
-    """Run :func:`~skldp.privacy_utility_curve` for every mechanism, and the baselines once.
+    """Run :func:`~skldp.study.privacy_utility_curve` for every mechanism, and the baselines once.
 
     `names` are keys of ``FEATURE_MECHANISMS`` or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are
     not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `progress` is called as

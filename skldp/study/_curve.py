@@ -28,7 +28,7 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._validation import warn
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._pipelines import ReleasedRowsRegressor
+from skldp.study._released_rows import ReleasedRowsRegressor
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._table_files import StudyInputError
 
@@ -119,7 +119,8 @@ def privacy_utility_curve(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import BitRandTransformer, privacy_utility_curve
+    >>> from skldp import BitRandTransformer
+    >>> from skldp.study import privacy_utility_curve
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
     >>> curve = privacy_utility_curve(model, X, y, param_name="bitrandtransformer__epsilon", epsilons=[1, 50])

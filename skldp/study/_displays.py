@@ -5,8 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from skldp._tables import require
-from skldp.accounting import loss_history
-from skldp.accounting._learned import LossHistory
+from skldp.accounting._learned import LossHistory, loss_history
 from skldp.study._results import columns_of
 
 _AXES = {
@@ -44,7 +43,7 @@ class PrivacyUtilityDisplay:
     Parameters
     ----------
     frame : PrivacyUtilityCurve, DataFrame or dict of arrays
-        Result of :func:`~skldp.privacy_utility_curve`, or its columns; those of the baselines may be missing.
+        Result of :func:`~skldp.study.privacy_utility_curve`, or its columns; those of the baselines may be missing.
     epsilon_axis : {"exact", "stated"}, default="exact"
         Epsilon of the horizontal axis, on a log scale. Only "exact" is comparable between mechanisms.
     name : str, default=None
@@ -142,7 +141,7 @@ class PrivacyLossDisplay:
     Parameters
     ----------
     losses : LossHistory
-        Result of :func:`~skldp.accounting.loss_history`.
+        Result of ``loss_history``.
     epsilon : float, default=None
         Budget of the person, drawn as a line. None draws none.
     name : str, default="realized loss"
@@ -196,7 +195,7 @@ class PrivacyLossDisplay:
             Axes to draw into; None makes a new figure.
         **options
             Domain of the person's values and tolerance: `bounds`, `domain` and `tol` of
-            :func:`~skldp.accounting.loss_history`.
+            ``loss_history``.
 
         Returns
         -------

@@ -66,7 +66,7 @@ def columns_of_records(kind: type, records: tuple[Any, ...]) -> dict[str, np.nda
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One epsilon of a curve; :func:`~skldp.privacy_utility_curve` describes it."""
+    """One epsilon of a curve; :func:`~skldp.study.privacy_utility_curve` describes it."""
 
     epsilon: float
     stated_epsilon: float
@@ -81,7 +81,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class PrivacyUtilityCurve(ResultTable):
-    """Sequence of points over epsilon with two baselines; :func:`~skldp.privacy_utility_curve` describes it."""
+    """Sequence of points over epsilon with two baselines; :func:`~skldp.study.privacy_utility_curve` describes it."""
 
     points: tuple[CurvePoint, ...]
     param_names: tuple[str, ...]

@@ -7,7 +7,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from skldp.accounting import RegressionQuery
-from skldp.mechanisms import Columns, Constrained, Integers, Interval, OneHot
+from skldp.domains._columns import Integers, Interval
+from skldp.domains._constraints import Constrained, OneHot
+from skldp.mechanisms import Columns
 
 
 def choices_of(part, per_side):

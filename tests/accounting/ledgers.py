@@ -3,7 +3,8 @@
 import numpy as np
 from postgres_server import run_at
 
-from skldp.accounting import PrivacyLedger, RegressionQuery
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery
 
 
 def linear(slope, epsilon=0.3):

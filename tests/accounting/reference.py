@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from skldp.accounting import FiniteQuery
 from skldp.accounting._regression_query import RegressionQuery
 
 KINDS = ("linear", "truncated", "logistic", "exponential")
@@ -100,3 +101,8 @@ def sampled_losses(queries, outputs, points):
 
 def worst_sampled_loss(queries, outputs, points):
     return float(np.ptp(sampled_losses(queries, outputs, points)))
+
+
+def running_example(power):
+    high = 0.2 * (np.arange(11) / 10) ** power + 0.4
+    return FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))

@@ -7,13 +7,18 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from accounting.released import UNITS, weight
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
-from skldp.accounting import ClassQuery, PrivacyLedger, RegressionQuery, SoftmaxQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.losses._region import region_of
-from skldp.mechanisms import Columns, Interval, LocalHashing, OneHot, RandomizedResponse
-from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
+from skldp.domains._columns import Interval
+from skldp.domains._constraints import OneHot
+from skldp.mechanisms import Columns, RandomizedResponse
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 TWO_64 = 2**64
 

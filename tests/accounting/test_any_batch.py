@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from skldp.accounting import ClassQuery, FiniteQuery, RegressionQuery, SoftmaxQuery, realized_loss
+from skldp.accounting import FiniteQuery, RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.mechanisms import FieldKey, ReleaseKey
 
 N_ROWS, N_FEATURES = 1000, 17

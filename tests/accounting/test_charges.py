@@ -11,14 +11,16 @@ import pytest
 from accounting.ledgers import linear
 from accounting.released import UNITS, Watched, gaussian, rr
 
-from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import FiniteQuery, RegressionQuery, realized_loss
 from skldp.accounting._query import ReleaseQuery, query_from_json
 from skldp.accounting._units import units_above
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Laplace, MultivariateLaplace, PrivUnit, RandomizedResponse
+from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 
 
 def test_a_release_costs_what_its_mechanism_guarantees():

@@ -7,7 +7,7 @@ import pytest
 from accounting.ledgers import linear
 from accounting.released import gaussian, rr
 
-from skldp.accounting import PrivacyLedger
+from skldp import PrivacyLedger
 from skldp.accounting import _decide as decisions
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.ledger import _ledger_answers as ledger_answers

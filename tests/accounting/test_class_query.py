@@ -11,16 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import OneDraw, assert_is_the_guarantee, intervals, lengths
 
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    Belief,
-    ClassQuery,
-    PrivacyLedger,
-    RegressionQuery,
-    learning_limit,
-    realized_loss,
-)
-from skldp.accounting._class_query import loss_of_classes
+from skldp import PrivacyLedger
+from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, loss_of_classes
+from skldp.accounting._learned import Belief, learning_limit
 from skldp.accounting._query import ReleaseQuery, query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import RandomizedResponse, noise_from

@@ -10,7 +10,8 @@ from accounting.ledgers import linear
 from accounting.released import UNITS, gaussian, rr
 from scipy.special import logsumexp
 
-from skldp.accounting import PrivacyLedger, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import ledger_report
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting._units import loss_of_zcdp, units_above, zcdp_budget
 from skldp.exceptions import LedgerError

@@ -15,8 +15,10 @@ from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
 from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.domains._columns import Categories, Integers, Interval
+from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
-from skldp.mechanisms import Categories, Columns, Constrained, Integers, Interval, OneHot
+from skldp.mechanisms import Columns
 
 
 @st.composite

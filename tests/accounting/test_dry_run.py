@@ -8,7 +8,8 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
+from skldp import PrivacyLedger
+from skldp.accounting import FiniteQuery, RegressionQuery
 from skldp.exceptions import LedgerError
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.4)

@@ -8,10 +8,13 @@ import pytest
 from accounting.ledgers import linear
 from accounting.released import rr
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._units import units_above
 from skldp.accounting.ledger._ledger_releases import FeatureQuestion
-from skldp.mechanisms import Columns, Constrained, Duchi, Integers, Interval, Laplace, OneHot, noise_from
+from skldp.domains._columns import Integers, Interval
+from skldp.domains._constraints import Constrained, OneHot
+from skldp.mechanisms import Columns, Duchi, Laplace, noise_from
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 

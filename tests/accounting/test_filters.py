@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from accounting.reference import grid_loss, regression_queries
+from accounting.reference import grid_loss, regression_queries, running_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,11 +16,6 @@ from skldp.accounting._regression_query import RegressionQuery
 from skldp.mechanisms._finite_query import FiniteQuery
 
 LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
-
-
-def running_example(power):
-    high = 0.2 * (np.arange(11) / 10) ** power + 0.4
-    return FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
 
 
 def worst_true_loss(history):

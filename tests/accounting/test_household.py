@@ -6,15 +6,10 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    Belief,
-    FiniteQuery,
-    Household,
-    PrivacyLedger,
-    RegressionQuery,
-    realized_loss,
-)
+from skldp import PrivacyLedger
+from skldp.accounting import BayesianPrivacyFilter, FiniteQuery, RegressionQuery, realized_loss
+from skldp.accounting._filters import Household
+from skldp.accounting._learned import Belief
 from skldp.mechanisms import noise_from
 
 RENT = RegressionQuery("linear", coef=[1.0, 0.0], intercept=0.0, output_bounds=(0, 1), epsilon=1.0)

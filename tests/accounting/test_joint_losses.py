@@ -10,19 +10,15 @@ from accounting.released import rr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp import LabelRR
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    ClassQuery,
-    PrivacyLedger,
-    RegressionQuery,
-    SoftmaxQuery,
-    realized_loss,
-)
+from skldp import LabelRR, PrivacyLedger
+from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting.losses import _realized_loss as losses
 from skldp.accounting.losses._joint import JointRegion
 from skldp.accounting.losses._region import region_of
-from skldp.mechanisms import Columns, Constrained, Duchi, Integers, Interval, OneHot, RandomizedResponse
+from skldp.domains._columns import Integers, Interval
+from skldp.domains._constraints import Constrained, OneHot
+from skldp.mechanisms import Columns, Duchi, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 

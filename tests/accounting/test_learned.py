@@ -6,35 +6,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from accounting.reference import naive_probability, regression_queries
+from accounting.reference import naive_probability, regression_queries, running_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import (
-    BayesianPrivacyFilter,
-    Belief,
-    FiniteQuery,
-    PrivacyLedger,
-    RegressionQuery,
-    SimplifiedBayesianPrivacyFilter,
-    g_leakage_bound,
-    learning_limit,
-    loss_history,
-    realized_loss,
-)
-from skldp.accounting._filters import BasicPrivacyFilter
-from skldp.accounting._learned import loss_of, pairs_of
+from skldp import PrivacyLedger
+from skldp.accounting import BayesianPrivacyFilter, FiniteQuery, RegressionQuery, g_leakage_bound, realized_loss
+from skldp.accounting._filters import BasicPrivacyFilter, SimplifiedBayesianPrivacyFilter
+from skldp.accounting._learned import Belief, learning_limit, loss_history, loss_of, pairs_of
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
 
 
 def randomized_response(p):
     return FiniteQuery.from_probabilities([[p, 1 - p], [1 - p, p]])
-
-
-def running_example(power):
-    high = 0.2 * (np.arange(11) / 10) ** power + 0.4
-    return FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
 
 
 @st.composite

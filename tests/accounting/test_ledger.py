@@ -21,7 +21,8 @@ from ledger_children import start
 from postgres_server import edit_as_no_program_should
 from sklearn.base import clone
 
-from skldp.accounting import PrivacyLedger, _decide, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import _decide, ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger import _ledger_answers as ledger_answers

@@ -4,7 +4,7 @@ import pytest
 from accounting.ledgers import linear, n_releases, new_ledger, ones
 from postgres_server import run_at
 
-from skldp.accounting import PrivacyLedger
+from skldp import PrivacyLedger
 from skldp.exceptions import LedgerError
 
 KEY = "a key that nobody can guess"

@@ -14,7 +14,8 @@ import pytest
 from ledger_children import answer_many, answer_until_killed, query_number, start
 from postgres_server import run_at
 
-from skldp.accounting import PrivacyLedger, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import ledger_report
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger import _sqlite_store as sqlite_store
 from skldp.accounting.ledger import _store as ledger_store

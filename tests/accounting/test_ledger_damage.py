@@ -9,7 +9,8 @@ import sqlite3
 import pytest
 from accounting.ledgers import linear, ones
 
-from skldp.accounting import PrivacyLedger, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import ledger_report
 from skldp.accounting.ledger._lock_file import lock_file_of
 from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, ChainLink
 from skldp.accounting.ledger._sqlite_store import APPLICATION_ID

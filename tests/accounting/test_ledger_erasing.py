@@ -9,10 +9,12 @@ import pytest
 from accounting.ledgers import linear, new_ledger, ones
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import ledger_report
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting._units import units_above, zcdp_budget
 from skldp.accounting.ledger._records import Digest
+from skldp.accounting.ledger._store import admit_tenant
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Gaussian, RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures

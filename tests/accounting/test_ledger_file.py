@@ -17,7 +17,8 @@ import pytest
 from accounting.ledgers import linear, new_ledger, ones
 from ledger_children import start
 
-from skldp.accounting import PrivacyLedger, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import ledger_report
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger import _lock_file as lock_file
 from skldp.accounting.ledger import _sqlite_store as sqlite_store
@@ -554,7 +555,7 @@ def test_a_killed_process_leaves_its_lock_to_nobody(tmp_path, monkeypatch):
 FORK_IN_THE_MIDDLE = """if True:
     import gc, os, sys
     from skldp.accounting.ledger import _ledger_answers as ledger_answers
-    from skldp.accounting import PrivacyLedger
+    from skldp import PrivacyLedger
     from skldp.accounting._query import RegressionQuery
     from skldp.exceptions import LedgerError
 

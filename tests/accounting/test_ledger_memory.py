@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._decide import Rule, decide
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.ledger._cache import LedgerCache

@@ -14,11 +14,12 @@ from accounting.ledgers import linear, n_releases, new_ledger, ones
 from ledger_children import answer_until_killed, start
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, admit_tenant, ledger_report
+from skldp import PrivacyLedger
+from skldp.accounting import ledger_report
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger import _postgres_store as postgres_store
 from skldp.accounting.ledger import _store as ledger_store
-from skldp.accounting.ledger._store import seal
+from skldp.accounting.ledger._store import admit_tenant, seal
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import RandomizedResponse
 

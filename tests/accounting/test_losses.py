@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from accounting.reference import KINDS, grid_loss, log_likelihood, regression_queries
+from accounting.reference import KINDS, grid_loss, log_likelihood, regression_queries, running_example
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -293,11 +293,6 @@ def test_the_printed_median_is_not_below_61_percent():
     ones = [3.4761, 2.2610, 2.7511, 2.1975, 2.3362, 1.6863, 1.9062, 2.4959]
     assert set(PRINTED.values()) < {*zeros, *ones}
     assert round(float(np.median([*zeros, *ones])) / 4, 3) == 0.616
-
-
-def running_example(power):
-    high = 0.2 * (np.arange(11) / 10) ** power + 0.4
-    return FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
 
 
 def test_example_2_and_3():

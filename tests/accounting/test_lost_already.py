@@ -9,7 +9,7 @@ from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _lost_already as lost_already
 from skldp.accounting.losses._lost_already import have_lost_more
 from skldp.accounting.losses._realized_loss import realized_loss
-from skldp.mechanisms import OneHot
+from skldp.domains._constraints import OneHot
 from skldp.mechanisms._finite_query import FiniteQuery
 
 BOX = np.array([[-1.0] * 3, [1.0] * 3])

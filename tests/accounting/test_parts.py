@@ -12,7 +12,8 @@ from accounting.released import UNITS, rr, weight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting import _decide as decisions
 from skldp.accounting._decide import Rule, decide
 from skldp.accounting._query import ReleaseQuery, query_from_json, released_loss

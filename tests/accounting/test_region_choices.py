@@ -21,7 +21,9 @@ from skldp.accounting.losses._region_search import RegionSearch
 from skldp.accounting.losses._relaxation import dual_bound
 from skldp.accounting.losses._sampled_law import sampled_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
-from skldp.mechanisms import Columns, Constrained, Integers, Interval, OneHot
+from skldp.domains._columns import Integers, Interval
+from skldp.domains._constraints import Constrained, OneHot
+from skldp.mechanisms import Columns
 
 
 @st.composite

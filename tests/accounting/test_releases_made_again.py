@@ -9,9 +9,10 @@ import pytest
 from accounting.ledgers import linear, new_ledger, ones
 from postgres_server import TENANTS, edit_as_no_program_should, run_at
 
-from skldp.accounting import PrivacyLedger, admit_tenant
+from skldp import PrivacyLedger
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger._ledger_answers import KeptRows
+from skldp.accounting.ledger._store import admit_tenant
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse
 from skldp.mechanisms._record import CategoricalRecord

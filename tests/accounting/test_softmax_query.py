@@ -11,7 +11,10 @@ from accounting.reference import regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import Belief, ClassQuery, PrivacyLedger, RegressionQuery, SoftmaxQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
+from skldp.accounting._learned import Belief
 from skldp.accounting._query import query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import noise_from

@@ -10,7 +10,7 @@ from accounting.released import UNITS, rr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skldp.accounting import PrivacyLedger
+from skldp import PrivacyLedger
 from skldp.accounting._decide import Rule, decide, surely_admits
 from skldp.accounting._query import ReleaseQuery, charge_parts
 from skldp.accounting._units import (

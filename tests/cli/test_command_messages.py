@@ -168,7 +168,7 @@ def test_bytes_of_a_typed_file_that_are_not_utf_8_are_not_shown(run, tmp_path, e
         with pa.ipc.new_file(path, table.schema) as file:
             file.write_table(table)
     field = skldp.client.CategoryField("name", ("no", "yes"), skldp.mechanisms.RandomizedResponse(1.0, 2).integer_law)
-    skldp.Policy("a test", (field,)).save(tmp_path / "policy.json")
+    skldp.client.Policy("a test", (field,)).save(tmp_path / "policy.json")
     for command in (
         ("release", "policy.json", path, "-o", "reports.arrow", "--count-unknown"),
         ("study", path, "--target", "sick", "--schema", '{"name": ["no", "yes"]}'),

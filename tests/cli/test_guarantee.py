@@ -2,8 +2,9 @@
 
 import pytest
 
-from skldp import LabelMatrixRR, TablePrivatizer
+from skldp import TablePrivatizer
 from skldp.cli._mechanisms import GUARANTEED
+from skldp.papers import LabelMatrixRR
 
 NAMES = [name for names in GUARANTEED.values() for name in names]
 # Whose published calibrations keep less, or more, than what is stated.

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from marked_values import TEXT, found_in
 
-from skldp import Policy
-from skldp.client import CategoryField
+from skldp.client import CategoryField, Policy
 from skldp.mechanisms import RandomizedResponse
 from skldp.study._datasets import load_study_data
 from skldp.study._table_files import StudyInputError, TextFormat, read_table

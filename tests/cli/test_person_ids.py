@@ -9,21 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldp import (
-    LabelRR,
-    NumericPrivatizer,
-    Policy,
-    PrivacyLedger,
-    ReleaseKey,
-    release_batches,
-    release_blocks,
-    release_dask,
-)
+from skldp import LabelRR, NumericPrivatizer, PrivacyLedger, release_batches, release_blocks, release_dask
 from skldp.accounting import RegressionQuery
-from skldp.client import NumberField
+from skldp.client import Policy
+from skldp.client._fields import NumberField
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import canonical_ids, person_bytes
-from skldp.mechanisms import Duchi, FieldKey, RandomizedResponse
+from skldp.mechanisms import Duchi, FieldKey, RandomizedResponse, ReleaseKey
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

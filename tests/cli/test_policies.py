@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from skldp import Policy
-from skldp.client import CategoryField, NumberField, TextField
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField
 from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.study._table_files import table_chunks
 
@@ -61,14 +61,6 @@ def answers_of(policy, path):
     assert table.column_names == ["skldp_report"]
     answers = [policy.read(report).answers for report in table["skldp_report"].to_pylist()]
     return {name: [one[name] for one in answers] for name in policy.names}
-
-
-def test_a_policy_of_texts_shows_its_filters(run, tmp_path):
-    Policy("words", (TextField.rappor("word", 2.0),)).save(tmp_path / "words.json")
-    code, shown, _ = run("policy", "show", "words.json")
-    assert code == 0
-    assert "text in 32 bits of 2 hashes, 64 cohorts; missing is the empty text" in " ".join(shown.split())
-    assert "frequencies" in shown
 
 
 def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):

@@ -5,36 +5,20 @@ import json
 import struct
 from pathlib import Path
 
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-
 import skldp
-from skldp.client import (
-    CategoryColumn,
-    CategoryField,
-    NumberColumn,
-    NumberField,
-    NumbersField,
-    PairField,
-    Policy,
-    TextField,
-    VectorField,
-)
+from skldp.client import CategoryField, Policy, VectorField
+from skldp.client._fields import NumberField, NumbersField, PairField
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.mechanisms import (
-    Duchi,
-    DuchiVector,
-    Hybrid,
-    LocalHashing,
-    Piecewise,
-    RandomizedResponse,
-    bitrand,
-)
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
@@ -119,19 +103,6 @@ CLOSEST_RECORDS = [
     {"update": [0.5, -1.5, 0.0, 0.25, 1.0], "direction": [3, -4, 12], "t0": 0.5, "t1": -2.0, "u0": 1.0, "u2": 3.0},
     {"update": [1e300, -1e300, 5e299, 0.0, 1.0], "direction": [0, 0, 0], "t0": -1.0, "t1": 0.0, "u1": 0.3},
     {"direction": [1e-320, 0.0, -1e-320]},
-]
-#: Texts that are normalized, cut, empty and missing; one law has more hash functions than a filter has pairs of bits.
-TEXTS = Policy(
-    "test vectors: texts, and nobody's data",
-    (
-        TextField.rappor("word", 2.0, n_bits=16, n_hashes=2, n_cohorts=6),
-        TextField.rappor("few bits", 1.0, n_bits=5, n_hashes=3, n_cohorts=300),
-    ),
-)
-TEXT_RECORDS = [
-    {"word": "Cafe\u0301", "few bits": "\u1e9b\u0323"},
-    {"word": "\U0001f600", "few bits": ""},
-    {"word": None, "few bits": "ab" * 500 + "c"},
 ]
 PAIR_RECORDS = [{"age": 55, "city": "Ulm", "pay": 1.7}, {"age": 100, "pay": -1.0}]
 
@@ -236,7 +207,7 @@ def reports(policy, records, first=0, bytes_of=random_bytes, each=20):
     return {"policy": json.loads(policy.to_json()), "vectors": made}
 
 
-def vectors(policy=POLICY, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CLOSEST, texts=TEXTS):
+def vectors(policy=POLICY, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CLOSEST):
     # Random bytes of older parts stay as they were.
     first = len(RECORDS) + 2
     after = first + len(EDGE_RECORDS)
@@ -246,7 +217,6 @@ def vectors(policy=POLICY, edges=EDGES, sampled=SAMPLED, pairs=PAIRS, closest=CL
         "sampled": reports(sampled, SAMPLED_RECORDS, after),
         "pairs": reports(pairs, PAIR_RECORDS, after + len(SAMPLED_RECORDS)),
         "closest": reports(closest, CLOSEST_RECORDS, last, each=8),
-        "texts": reports(texts, TEXT_RECORDS, last + len(CLOSEST_RECORDS), each=12),
     }
 
 

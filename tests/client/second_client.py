@@ -6,7 +6,6 @@ import json
 import math
 import re
 import statistics
-import unicodedata
 import zlib
 
 
@@ -52,16 +51,7 @@ def n_answers(law):
             return 2 ** own["n_values"]
         case "sampled":
             return math.comb(own["n_values"], own["n_sampled"]) * of_chosen(law)
-    return n_answers_of_others(law, own)
-
-
-def n_answers_of_others(law, own):
-    match law["law"]:
-        case "closest":
-            return 2**64 * own["n_directions"]
-        case "bloom":
-            return own["n_cohorts"] * 2 ** own["n_bits"]
-    return 2
+    return 2**64 * own["n_directions"] if law["law"] == "closest" else 2
 
 
 def digits(law):
@@ -158,8 +148,6 @@ def given_to_the_law(field, record):
         n = int(field["law"]["n_values"])
         is_vector = isinstance(value, list) and len(value) == n and all(type(one) in (int, float) for one in value)
         return clipped(field, list(map(float, value)) if is_vector else [0.0] * n)
-    if field["type"] == "text":
-        return unicodedata.normalize("NFC", (value if isinstance(value, str) else "")[:1000])
     if field["type"] == "category":
         places = {kind_and_value(one): place for place, one in enumerate(field["values"])}
         written = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -313,16 +301,6 @@ def draw_of_places(law, x, words):
             )
 
 
-def draw_of_texts(law, x, words):
-    own = integers(law)
-    chosen, bits = below(own["n_cohorts"], words), [0] * own["n_bits"]
-    for i in range(own["n_hashes"]):
-        given = chosen.to_bytes(4, "big") + i.to_bytes(4, "big") + x.encode("utf-8")
-        bits[int.from_bytes(hashlib.sha256(given).digest()[:8], "big") % own["n_bits"]] = 1
-    told = [bit ^ (next(words) < own["flip_count"]) for bit in bits]
-    return chosen * 2 ** len(bits) + int("".join(map(str, told)), 2)
-
-
 def draw(law, x, words):
     drawn_by = {
         "signs": draw_of_several,
@@ -335,7 +313,6 @@ def draw(law, x, words):
         "points": draw_of_places,
         "sign_and_bits": draw_of_places,
         "bins": draw_of_bins,
-        "bloom": draw_of_texts,
     }
     return drawn_by.get(law["law"], draw_of_thresholds)(law, x, words)
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from skldp.client import DeviceLedger, NumberField, Policy
+from skldp.client import DeviceLedger, Policy
+from skldp.client._fields import NumberField
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms import Duchi
 

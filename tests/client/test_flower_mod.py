@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skldp.client import DeviceLedger, NumberField, Policy, VectorField, flower_mod
+from skldp.client import DeviceLedger, Policy, VectorField
 from skldp.client import _flower_mod as module
+from skldp.client._fields import NumberField
 from skldp.exceptions import BudgetExhaustedError
+from skldp.flower import flower_mod
 from skldp.mechanisms import Duchi
 
 POLICY = Policy("train a model", (VectorField.privunit("update", 5, 4.0, bound=1.0),))

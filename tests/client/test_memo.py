@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
-from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy, ReleaseKey
+from skldp.client import CategoryField, DeviceLedger, Policy
+from skldp.client._fields import NumberField, NumbersField
 from skldp.client._memo import KeptField, _Answer, kept_report
+from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
-from skldp.mechanisms import Duchi, DuchiVector, Piecewise, RandomizedResponse
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import DuchiVector
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 OTHER = ReleaseKey(bytes(range(7, 231, 7)))
@@ -241,7 +244,8 @@ def test_a_device_still_needs_numpy_and_cryptography_alone(tmp_path):
     ReleaseKey.create(tmp_path / "mine.key")
     code = f"""
 import sys
-from skldp.client import Policy, ReleaseKey
+from skldp.client import Policy
+from skldp.mechanisms import ReleaseKey
 policy, secret = Policy.load({str(tmp_path / "policy.json")!r}), ReleaseKey.from_file({str(tmp_path / "mine.key")!r})
 print(policy.release({RECORD!r}, secret=secret).hex())
 print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))

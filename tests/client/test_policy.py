@@ -12,14 +12,16 @@ from client.json_schema import fits
 
 import skldp.client
 from skldp._documents import canonical_text, digest
-from skldp.client import CategoryField, DeviceLedger, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, DeviceLedger, Policy
+from skldp.client._fields import NumberField, NumbersField
 from skldp.client._report_bytes import pack
+from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
 from skldp.laws._categories import UnaryLaw
-from skldp.mechanisms import Duchi, DuchiVector, Hybrid, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 
 SECRET = 41.5
 
@@ -103,7 +105,7 @@ def test_epsilon_is_never_below_the_sum():
         ({"fields__0__missing": ...}, "fields of its own types"),
         ({"fields__1__unknown": ...}, "fields of its own types"),
         ({"fields__0__law__law": "os.system"}, "A law must be one of"),
-        ({"fields__0__type": "pickle"}, "in the canonical form"),
+        ({"fields__0__type": "pickle"}, "type of a field must be"),
         ({"memo": "permanent"}, "numbers other than integers must have"),
         ({"memo": "twice"}, "memo rule 'fresh' or 'permanent'"),
         ({"fields__0__steps": "7"}, "`steps` must be None under the memo rule 'fresh'"),

@@ -16,9 +16,10 @@ from laws import THRESHOLD, chi_square_pvalue
 
 import skldp.client
 from skldp._documents import canonical_text, digest
-from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
+from skldp.client import CategoryField, DeviceLedger, Policy
+from skldp.client._fields import NumberField
 from skldp.client._report_bytes import pack, unpack
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 
@@ -128,6 +129,17 @@ def test_the_document_says_the_design_and_cannot_lie_about_it():
 def _signed(document):
     bare = {name: one for name, one in document.items() if name != "sha256"}
     return canonical_text(bare | {"sha256": digest(bare)})
+
+
+@pytest.mark.parametrize("version", [2, 4, 5])
+@pytest.mark.parametrize("kind", ["text", "other", None, ["category"]], ids=repr)
+def test_a_field_of_another_type_is_refused(version, kind):
+    """Version 5 had texts: fields of the type "text", with the law "bloom"."""
+    law = {"law": "bloom", "n_cohorts": "64", "n_bits": "32", "n_hashes": "2", "flip_count": "6964045163131060224"}
+    field = {"name": "word", "type": kind, "law": law, "epsilon": "2.0"}
+    document = json.loads(POLICY.to_json()) | {"fields": [field], "version": version}
+    with pytest.raises(ValueError, match=r"The type of a field must be one of 'number', .*'category'.*; got"):
+        Policy.from_json(_signed(document))
 
 
 @pytest.mark.parametrize("n_sampled", [0, 3, 1.0, True, "auto"])

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skldp import Collector
-from skldp.client import CategoryField, DeviceLedger, NumberField, Policy, ReleaseKey
+from skldp.client import CategoryField, DeviceLedger, Policy
+from skldp.client._fields import NumberField
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
 
 CITY = CategoryField("city", tuple("abcdefgh"), RandomizedResponse(1.0, 8).integer_law)
 FRESH = Policy("a survey", (CITY, NumberField("age", 0, 100, Duchi(1.0).integer_law)))

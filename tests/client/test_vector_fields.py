@@ -10,7 +10,8 @@ from client.json_schema import fits
 from client.test_sampled_fields import _signed
 
 import skldp.client
-from skldp.client import NumberField, Policy, VectorField
+from skldp.client import Policy, VectorField
+from skldp.client._fields import NumberField
 from skldp.laws._closest_law import ClosestLaw
 from skldp.mechanisms import Duchi
 

@@ -10,7 +10,6 @@ from client.make_vectors import EDGES as MADE_EDGES
 from client.make_vectors import PAIRS as MADE_PAIRS
 from client.make_vectors import POLICY as MADE
 from client.make_vectors import SAMPLED as MADE_SAMPLED
-from client.make_vectors import TEXTS as MADE_TEXTS
 from client.make_vectors import VECTORS, vectors
 from client.second_client import check_digest, epsilon, report
 
@@ -24,18 +23,15 @@ PARTS = [
     PUBLISHED["sampled"],
     PUBLISHED["pairs"],
     PUBLISHED["closest"],
-    PUBLISHED["texts"],
 ]
 EDGES = Policy.from_json(json.dumps(PUBLISHED["edges"]["policy"]))
 PAIRS = Policy.from_json(json.dumps(PUBLISHED["pairs"]["policy"]))
 CLOSEST = Policy.from_json(json.dumps(PUBLISHED["closest"]["policy"]))
-TEXTS = Policy.from_json(json.dumps(PUBLISHED["texts"]["policy"]))
 SAMPLED = Policy.from_json(json.dumps(PUBLISHED["sampled"]["policy"]))
 
 
 def test_what_is_published_is_what_the_package_gives():
-    assert vectors(POLICY, EDGES, SAMPLED, PAIRS, CLOSEST, TEXTS) == PUBLISHED
-    assert TEXTS == MADE_TEXTS
+    assert vectors(POLICY, EDGES, SAMPLED, PAIRS, CLOSEST) == PUBLISHED
     assert CLOSEST == MADE_CLOSEST
     assert PAIRS == MADE_PAIRS
     assert EDGES == MADE_EDGES
@@ -49,7 +45,7 @@ def test_the_integers_are_those_that_the_package_makes():
     assert MADE.epsilon == pytest.approx(POLICY.epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("published", PARTS, ids=["every law", "edges", "sampled", "pairs", "closest", "texts"])
+@pytest.mark.parametrize("published", PARTS, ids=["every law", "edges", "sampled", "pairs", "closest"])
 def test_a_second_client_gives_the_same_reports(published):
     for one in published["vectors"]:
         assert report(published["policy"], one["record"], bytes.fromhex(one["random_bytes"])).hex() == one["report"]
@@ -107,14 +103,6 @@ def test_a_second_client_gives_the_same_reports(published):
         (" / math.sqrt(sum(one * one for one in g))", ""),
         ("seed * n + sorted(far", "seed + 2**64 * sorted(far"),
         ("rank = below(k, words) if w >=", "rank = below(k, words) if w <"),
-        ('normalize("NFC"', 'normalize("NFD"'),
-        ('normalize("NFC"', 'normalize("NFKC"'),
-        ("[:1000])", "[:1001])"),
-        ('given = chosen.to_bytes(4, "big")', 'given = chosen.to_bytes(4, "little")'),
-        ('+ i.to_bytes(4, "big")', '+ (i + 1).to_bytes(4, "big")'),
-        ('x.encode("utf-8")', 'x.encode("utf-16-le")'),
-        ('next(words) < own["flip_count"]', 'next(words) <= own["flip_count"] << 1'),
-        ('digest()[:8], "big") %', 'digest()[:4], "big") %'),
     ],
 )
 def test_a_misreading_meets_another_report(rule, misreading):
@@ -156,8 +144,8 @@ def test_vectors_reach_both_parts_of_every_law():
 
 @pytest.mark.parametrize(
     "policy",
-    [PUBLISHED["policy"], *(PUBLISHED[part]["policy"] for part in ("edges", "closest", "texts"))],
-    ids=["every law", "edges", "closest", "texts"],
+    [PUBLISHED["policy"], *(PUBLISHED[part]["policy"] for part in ("edges", "closest"))],
+    ids=["every law", "edges", "closest"],
 )
 def test_a_second_client_computes_the_epsilon_that_is_claimed(policy):
     assert check_digest(policy)

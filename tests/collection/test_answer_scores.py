@@ -4,13 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp.collection._answer_scores import (
     CellScores,
-    CodeScores,
     Scores,
     StepScores,
+    CodeScores,
     grouped_sums,
     number_response,
     numbers,
@@ -19,11 +18,13 @@ from skldp.collection._answer_scores import (
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._integers import UnitLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
-from skldp.mechanisms import Duchi, DuchiVector, Hybrid, LocalHashing, Piecewise, RandomizedResponse, SquareWave
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._distribution import Ramps
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
 
 POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]

@@ -5,10 +5,11 @@ import pickle
 import numpy as np
 import pytest
 
-from skldp import Collector, ReleaseKey, release_batches
-from skldp.client import CategoryField, NumberField, Policy
+from skldp import Collector, release_batches
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField
 from skldp.collection._report_tables import report_schema
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 
 pa = pytest.importorskip("pyarrow")

@@ -7,22 +7,17 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from skldp.client import NumberField
+from skldp.client._fields import NumberField
 from skldp.collection._answer_scores import CodeScores, numbers, squares
 from skldp.collection._survey_estimates import quantile_estimate, quotients
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
 from skldp.laws._numbers import LatticeLaw, MixtureLaw, SampledLaw
-from skldp.mechanisms import (
-    DuchiVector,
-    Hybrid,
-    Piecewise,
-    SquareWave,
-    bitrand,
-)
+from skldp.mechanisms import Piecewise, bitrand
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, make_mechanism
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 N = 1_000_000
@@ -84,9 +79,8 @@ def parts_of_law(law):
 
 def test_every_law_of_documents_is_tested_here():
     tested = set().union(*map(parts_of_law, UNIT_LAWS + CODE_LAWS + GROUP_LAWS))
-    # Seeds of directions cannot be listed (tests/mechanisms/test_closest_law.py), and shares of texts are least squares
-    # over all cohorts (tests/collection/test_text_shares.py).
-    assert tested | {"closest", "bloom"} == set(LAWS)
+    # Seeds of directions cannot be listed (tests/mechanisms/test_closest_law.py).
+    assert tested | {"closest"} == set(LAWS)
 
 
 # The chances of all answers, from the integers and the definition of each law.

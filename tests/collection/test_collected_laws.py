@@ -2,14 +2,19 @@
 
 import numpy as np
 import pytest
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp import Collector
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField, NumbersField
 from skldp.collection._answer_scores import CodeScores
-from skldp.mechanisms import DuchiVector, Hybrid, LocalHashing, bitrand
+from skldp.domains._declared_columns import NumberColumn
+from skldp.mechanisms import bitrand
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._piecewise import Hybrid
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 N_CODES = 11

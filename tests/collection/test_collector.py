@@ -11,25 +11,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest, t
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp import Collector
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, Policy
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField, NumbersField
 from skldp.client._report_bytes import pack
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
 from skldp.collection._survey_estimates import made_consistent
 from skldp.collection._survey_fields import mean_of, noted
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms import (
-    Duchi,
-    DuchiVector,
-    LocalHashing,
-    Piecewise,
-    RandomizedResponse,
-    SquareWave,
-)
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._piecewise import SquareWave
 
 T = float(t.ppf(0.975, 599))
 CITIES = ("Bonn", "Ulm", None)

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from skldp import flower_client_app, flower_server_app
 from skldp.client import DeviceLedger
 from skldp.collection import _flower as module
 from skldp.exceptions import BudgetExhaustedError
+from skldp.flower import flower_client_app, flower_server_app
 from skldp.learning import RegressionProtocol, Report
 
 N, EPSILON = 40, 8.0

@@ -46,7 +46,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldp import flower_client_app, flower_server_app
+from skldp.flower import flower_client_app, flower_server_app
 from skldp.client import DeviceLedger
 from skldp.learning._discriminant import DiscriminantProtocol
 
@@ -99,7 +99,8 @@ from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
-from skldp.client import DeviceLedger, Policy, flower_mod
+from skldp.client import DeviceLedger, Policy
+from skldp.flower import flower_mod
 
 FOLDER = Path({folder!r})
 

@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, Policy, TablePrivatizer
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, PairField, ReleaseKey
-from skldp.mechanisms import RandomizedResponse
+from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, TablePrivatizer
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import PairField
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.mechanisms import RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 
 AGE, PAY = NumberColumn("age", 0.0, 100.0), NumberColumn("pay", -1.0, 3.0, whole=True)

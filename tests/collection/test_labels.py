@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from skldp import Collector
-from skldp.client import CategoryField, NumberField, Policy
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField
 from skldp.collection._page import _bars
-from skldp.mechanisms import RandomizedResponse, SquareWave
+from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
+from skldp.mechanisms.numeric._piecewise import SquareWave
 
 ALIKE = (1, "1", None, "missing", True, "True")
 LABELS = ("1", "'1'", "missing", "'missing'", "True", "'True'")

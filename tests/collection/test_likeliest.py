@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp.collection import _likeliest
 from skldp.collection._answer_scores import CodeScores
 from skldp.collection._likeliest import _products, likeliest_codes
-from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
+from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 # Hash functions of one digit, of digits that the categories fill or hardly fill, and of small and large primes.

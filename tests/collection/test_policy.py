@@ -12,15 +12,15 @@ from sklearn.preprocessing import StandardScaler
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    LabelLaplace,
     LabelRR,
     NumericPrivatizer,
-    Policy,
     PrivUnitTransformer,
     TablePrivatizer,
     TargetPrivatizer,
 )
+from skldp.client import Policy
 from skldp.exceptions import LearntDomainWarning
+from skldp.papers import LabelLaplace
 
 PEOPLE = pd.DataFrame({"age": [31.0, None], "city": ["Ulm", None], "n": [1, 2], "pay": [3.5, 4.5]})
 SCHEMA = {

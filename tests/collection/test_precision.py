@@ -5,23 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp import Collector
-from skldp.client import CategoryColumn, CategoryField, NumberColumn, NumberField, NumbersField, PairField, Policy
-from skldp.mechanisms import (
-    Duchi,
-    DuchiVector,
-    Hybrid,
-    LocalHashing,
-    Piecewise,
-    RandomizedResponse,
-    SquareWave,
-    bitrand,
-)
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField, NumbersField, PairField
+from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, SquareWave
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins

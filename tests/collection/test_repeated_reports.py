@@ -3,8 +3,9 @@
 import numpy as np
 
 from skldp import Collector
-from skldp.client import NumberField, Policy, ReleaseKey
-from skldp.mechanisms import Piecewise
+from skldp.client import Policy
+from skldp.client._fields import NumberField
+from skldp.mechanisms import Piecewise, ReleaseKey
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 

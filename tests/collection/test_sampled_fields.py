@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, Policy, TablePrivatizer
-from skldp.client import CategoryField, NumberColumn, NumberField, NumbersField
+from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, TablePrivatizer
+from skldp.client import CategoryField, Policy
+from skldp.client._fields import NumberField, NumbersField
 from skldp.collection._report_tables import asked_of
+from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from skldp import Collector, NumericPrivatizer, PrivUnitTransformer
-from skldp.client import CategoryField, NumbersField, Policy, VectorField
+from skldp.client import CategoryField, Policy, VectorField
+from skldp.client._fields import NumbersField
 from skldp.collection._answer_scores import grouped_sums
 from skldp.mechanisms import RandomizedResponse
 

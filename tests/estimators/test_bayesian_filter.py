@@ -20,10 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skldp import NumericPrivatizer
-from skldp.accounting import PrivacyLedger
+from skldp import NumericPrivatizer, PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import (
     BudgetExhaustedWarning,
@@ -44,19 +42,6 @@ def model(slopes=SLOPES):
 
 def fitted(slopes=SLOPES, **parameters):
     return BayesianFilter(model(slopes), **{"bounds": (0, 1), **parameters}).fit(PUBLIC)
-
-
-@pytest.mark.few(1, by="estimator")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.RowIdentityWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@parametrize_with_checks(
-    [
-        BayesianFilter(LinearRegression()),
-        BayesianFilter(Ridge(), epsilon=0.5, total_epsilon=3.0, seed=0),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def test_an_answer_is_what_the_ledger_holds():

@@ -6,9 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from estimator_checks import expected_failures
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.estimators._bitrand import BitRandTransformer, LatentTransformer, OMETransformer
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
@@ -19,23 +17,6 @@ each = pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
 
 def rows(n=30, d=4, dtype=np.float64):
     return np.random.default_rng(0).uniform(-0.9, 0.9, (n, d)).astype(dtype)
-
-
-# The published calibration, which is the default, is checked with all other transformers in test_promises, without a
-# seed. Every fit calibrates anew, which takes long for many bits.
-@pytest.mark.few(1, by="estimator")
-@parametrize_with_checks(
-    [cls(seed=0, calibration="exact", n_bits=4) for cls in ALL]
-    + [BitRandTransformer(seed=0, calibration="exact", debias=True)],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-# scikit-learn skips an array API check unless SCIPY_ARRAY_API is set, and says so by a warning.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_published_bitrand_stops_where_the_warning_is_an_error():

@@ -9,8 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skldp import BayesianFilter, NumericPrivatizer, PrivacyLedger, PrivateLinearRegression
+from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import LedgerError, OutOfDomainWarning, TooFewPeopleWarning
-from skldp.study import ReleasedRowsRegressor, query_from_estimator
+from skldp.study import ReleasedRowsRegressor
 
 FRAME = pd.DataFrame({"age": np.linspace(18, 90, 60), "dose": np.tile([0.0, 0.5, 1.0], 20)})
 Y = FRAME["age"] / 90 + FRAME["dose"]

@@ -7,13 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from estimator_checks import expected_failures
 from joblib import Parallel, delayed
 from laws import THRESHOLD, chi_square_pvalue
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.fixes import parse_version
 
 from skldp.estimators import _base as base
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -29,28 +26,6 @@ ROWS = [["red", 1], ["blue", 2], ["green", 1]]
 
 def declared(**parameters):
     return CategoricalPrivatizer(**({"categories": [COLOURS, SIZES]} | parameters))
-
-
-def expected(estimator):
-    failures = expected_failures(estimator)
-    if parse_version(sklearn.__version__) < parse_version("1.7"):
-        reason = "that version's check subtracts a float, in place, from the integers that it made itself"
-        failures = failures | {"check_positive_only_tag_during_fit": reason}
-    return failures
-
-
-@pytest.mark.few(1, by="estimator")
-@parametrize_with_checks(
-    [CategoricalPrivatizer()]
-    + [CategoricalPrivatizer(mechanism=m, seed=0) for m in ("krr", "sue", "oue", "subset", "hashing")]
-    + [CategoricalPrivatizer(n_sampled_features="auto", seed=0)],
-    expected_failed_checks=expected,
-)
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@seeds_expected
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @each

@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skldp import BayesianFilter, PrivacyLedger
-from skldp.accounting import SoftmaxQuery
-from skldp.study import query_from_estimator
+from skldp.accounting._class_query import SoftmaxQuery
+from skldp.estimators._from_estimator import query_from_estimator
 
 X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
 Y = np.array(["a", "b", "c"])[np.digitize(X @ [1.0, 0.5], [-0.4, 0.4])]

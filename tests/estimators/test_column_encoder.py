@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import ColumnEncoder, NumericPrivatizer, PrivateLinearRegression, TablePrivatizer, privacy_guarantee
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
@@ -18,13 +17,6 @@ pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 SCHEMA = {"age": (0, 100), "city": ["Bonn", "Kiel", "Ulm"], "sick": [False, True]}
 PEOPLE = pd.DataFrame({"sick": [True, False], "age": [20, 60], "city": ["Ulm", "Bonn"], "name": ["A", "B"]})
 ENCODED = [[-0.6, -1, -1, 1, 1], [0.2, 1, -1, -1, -1]]
-
-
-@parametrize_with_checks([ColumnEncoder()])
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_a_schema_of_any_form_is_the_same_encoding():

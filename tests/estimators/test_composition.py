@@ -11,12 +11,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skldp import PrivacyGuarantee
 from skldp.domains._domain import Anywhere
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelRR
-from skldp.mechanisms import PrivacyGuarantee, RowMechanism
+from skldp.mechanisms import RowMechanism
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 y = (X[:, 0] > 0).astype(int)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import BoundsScaler, MultivariateLaplacePrivatizer, NumericPrivatizer, privacy_guarantee
 from skldp.exceptions import OutOfDomainWarning
@@ -19,13 +18,6 @@ LOW, HIGH = np.array([30.0, 1.0, -5.0]), np.array([230.0, 2.5, 5.0])
 
 def rows(n=50, dtype=np.float64):
     return (LOW + (HIGH - LOW) * np.random.default_rng(0).uniform(size=(n, 3))).astype(dtype)
-
-
-@parametrize_with_checks([BoundsScaler()])
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_is_a_minmax_scaler_whose_bounds_are_declared():

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    LabelLaplace,
     LabelRR,
     MultivariateLaplacePrivatizer,
     NoiseAwareDiscriminant,
@@ -27,19 +25,15 @@ from skldp.exceptions import (
     OutOfDomainWarning,
     TooFewPeopleWarning,
 )
-
-
-@pytest.fixture(autouse=True)
-def same_noise(fixed_noise):
-    """What is compared with a threshold cannot fail by chance."""
-
+from skldp.papers import LabelLaplace
 
 N, D = 12_000, 16
 CLASSES = np.array(["no", "perhaps", "yes"])
-_NEW_NOISE = "every fit draws new noise, and no seed that scikit-learn writes can reach it"
-_ONE_FEATURE = "PrivUnit releases directions, which one feature has none of"
 
-pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
+    pytest.mark.usefixtures("fixed_noise"),
+]
 
 
 def people(n, seed=0):
@@ -49,34 +43,6 @@ def people(n, seed=0):
 
 
 X, Y = people(N)
-
-
-def expected_failures(estimator):
-    if isinstance(estimator, NoiseAwareDiscriminant) or estimator.seed is not None:
-        return {}
-    return dict.fromkeys(
-        ["check_fit_idempotent", "check_classifier_data_not_an_array", "check_supervised_y_2d"], _NEW_NOISE
-    )
-
-
-@pytest.mark.few(1, by="estimator")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        PrivateDiscriminant(),
-        # At this epsilon their few rows are enough for every step.
-        PrivateDiscriminant(100.0, seed=0),
-        PrivateDiscriminant(100.0, radius=5.0, seed=0),
-        NoiseAwareDiscriminant(MultivariateLaplacePrivatizer(5.0)),
-        NoiseAwareDiscriminant(NumericPrivatizer(9.0, n_sampled_features="all")),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check, fixed_noise):
-    check(estimator)
 
 
 @pytest.mark.parametrize("named", [{}, {"public": people(200, seed=1)[0]}, {"radius": 2.5}])

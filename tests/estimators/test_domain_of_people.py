@@ -13,9 +13,10 @@ from sklearn.preprocessing import OneHotEncoder
 
 from skldp import BayesianFilter, PrivacyLedger, domain_from_transformer
 from skldp.accounting import ledger_report
+from skldp.domains._columns import Integers
+from skldp.domains._constraints import Constrained, OneHot
+from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import LedgerError, OutOfDomainWarning
-from skldp.mechanisms import Constrained, Integers, OneHot
-from skldp.study import query_from_estimator
 
 COLORS, SIZES = ["red", "green", "blue"], ["S", "M", "L"]
 RAW = pd.DataFrame(

@@ -4,9 +4,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from estimator_checks import expected_failures
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.accounting import shuffled
 from skldp.domains._norms import nearest_rows
@@ -22,23 +20,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWar
 
 def rows(n=200, d=6, dtype=np.float64):
     return np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
-
-
-# The defaults are checked with all other transformers in test_promises, without a seed.
-@pytest.mark.few(1, by="estimator")
-@parametrize_with_checks(
-    [
-        RandomProjectionPrivatizer(sensitivity="spectral", seed=0),
-        RandomProjectionPrivatizer(sensitivity="sparse", max_nonzeros=1, seed=0),
-        PrivUnitTransformer(norm=100.0, seed=0),
-    ],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-# scikit-learn skips an array API check unless SCIPY_ARRAY_API is set, and says so by a warning.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_unit_releases_the_direction_only():
@@ -144,17 +125,6 @@ LOW, HIGH = np.array([0.0, 1_000.0, -1.0]), np.array([100.0, 200_000.0, 1.0])
 
 def people(n=300, dtype=np.float64):
     return np.random.default_rng(1).uniform(LOW, HIGH, (n, 3)).astype(dtype)
-
-
-@pytest.mark.few(1, by="estimator")
-@parametrize_with_checks(
-    [PrivUnitTransformer(norm="unit", bounds=(-1, 1)), PrivUnitTransformer(norm=1.5, bounds=(-1, 1), seed=0)],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_with_bounds_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("norm", ["unit", 1.0])

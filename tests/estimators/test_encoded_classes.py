@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 
-from skldp import LabelLaplace, LabelPrivateClassifier, LabelRR, PrivateDiscriminant, PrivateLogisticRegression
+from skldp import LabelPrivateClassifier, LabelRR, PrivateDiscriminant, PrivateLogisticRegression
+from skldp.papers import LabelLaplace
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (3_000, 2))

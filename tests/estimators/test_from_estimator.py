@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skldp.accounting import ClassQuery
+from skldp.accounting._class_query import ClassQuery
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import OutOfDomainWarning
 

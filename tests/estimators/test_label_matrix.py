@@ -9,9 +9,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
-from skldp import LabelMatrixRR, LabelPrivateClassifier, LabelRR, privacy_guarantee
+from skldp import LabelPrivateClassifier, LabelRR, privacy_guarantee
 from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms import RandomizedResponse
+from skldp.papers import LabelMatrixRR
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 X = np.random.default_rng(0).uniform(-1, 1, (6_000, 2))

@@ -13,18 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skldp import (
-    LabelLaplace,
-    LabelPrivateClassifier,
-    LabelRR,
-    NumericPrivatizer,
-    PrivacyLedger,
-    privacy_guarantee,
-)
+from skldp import LabelPrivateClassifier, LabelRR, NumericPrivatizer, PrivacyLedger, privacy_guarantee
 from skldp.estimators._label_private_classifier import _cohorts, _of_people, _rows_of
 from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms import noise_from
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior, RowPriorResponse, as_priors
+from skldp.papers import LabelLaplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 

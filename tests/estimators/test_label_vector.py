@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_iris
 
-from skldp import LabelLaplaceVector
 from skldp.exceptions import LearntDomainWarning
+from skldp.papers import LabelLaplaceVector
 from skldp.study import federated_learning
 
 pytestmark = pytest.mark.filterwarnings(

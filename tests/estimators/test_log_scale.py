@@ -12,10 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skldp import ColumnEncoder, Policy, TablePrivatizer, recommend
-from skldp.client import NumberColumn, NumberField, NumbersField, PairField
+from skldp import ColumnEncoder, TablePrivatizer
+from skldp.client import Policy
+from skldp.client._fields import NumberField, NumbersField, PairField
+from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms import Duchi, DuchiVector, RandomizedResponse
+from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.study import recommend
 from skldp.study._comparison import compare_mechanisms
 from skldp.study._datasets import StudyInputError, load_study_data
 from skldp.study._pipelines import ComparisonSettings

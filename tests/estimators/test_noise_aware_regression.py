@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import (
     CategoricalPrivatizer,
@@ -17,21 +16,10 @@ from skldp import (
 )
 from skldp.exceptions import TooFewPeopleWarning
 
-
-@pytest.fixture(autouse=True)
-def same_noise(fixed_noise):
-    """What is compared with a threshold cannot fail by chance."""
-
-
-pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-
-
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([NoiseAwareLinearRegression(NumericPrivatizer(8.0, mechanism="piecewise"))])
-def test_scikit_learn_checks(estimator, check, fixed_noise):
-    check(estimator)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning"),
+    pytest.mark.usefixtures("fixed_noise"),
+]
 
 
 RNG = np.random.default_rng(0)

@@ -5,8 +5,6 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from estimator_checks import expected_failures
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
@@ -14,19 +12,6 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS
 
 BOUNDS = ([0.0, -4.0, 100.0], [1.0, 4.0, 101.0])
-CHECKED = [
-    NumericPrivatizer(mechanism=name, delta=delta, seed=0)
-    for name, delta in [("duchi_vector", 0.0), ("laplace", 0.0), ("best", 0.0), ("gaussian", 1e-5), ("privunit", 0.0)]
-]
-
-
-@pytest.mark.few(1, by="estimator")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def private(mechanism, epsilon=2.0, **parameters):

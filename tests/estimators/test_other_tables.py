@@ -11,10 +11,8 @@ from skldp import (
 )
 from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
 
-
-@pytest.fixture(autouse=True)
-def same_noise(fixed_noise):
-    """What is compared with a threshold cannot fail by chance."""
+# What is compared with a threshold cannot fail by chance.
+pytestmark = pytest.mark.usefixtures("fixed_noise")
 
 
 X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2))

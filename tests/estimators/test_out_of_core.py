@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    LabelLaplace,
     LabelRR,
     NumericPrivatizer,
     TablePrivatizer,
@@ -23,6 +22,7 @@ from skldp import (
 from skldp.estimators._base import in_threads
 from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning, SeededNoiseWarning
 from skldp.mechanisms.bits._mask_sampling import INTERPRETED
+from skldp.papers import LabelLaplace
 
 CODER = BitRandTransformer(epsilon=20.0, n_bits=4, calibration="exact", n_sampled_features="all")
 

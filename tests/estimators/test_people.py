@@ -27,7 +27,8 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, realized_loss
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery, realized_loss
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import LedgerError, RowIdentityWarning
 

@@ -121,7 +121,7 @@ def test_what_a_search_chose_has_a_figure_of_its_own():
 )
 def test_what_is_kept_of_two_tables_differs_by_noise_alone(model, monkeypatch):
     """The attack: a fitted attribute that was read from the rows. With the same reports, others are fitted alike."""
-    from skldp.learning import Task
+    from skldp.learning._tasks import Task
 
     target = CLASSES if isinstance(model, ClassifierMixin) else Y
     said, original = [], Task.release
@@ -191,7 +191,7 @@ def test_predictions_stay_within_the_declared_bounds_and_are_numbers():
 def test_people_who_are_added_have_noise_of_their_own_from_a_seed_too(model, target, monkeypatch):
     """The fault: with an int seed every call of partial_fit drew the same noise again, which no number of people
     averages out, and by which two calls with one person differ by exactly their secret."""
-    from skldp.learning import Task
+    from skldp.learning._tasks import Task
 
     said, original = [], Task.release
 

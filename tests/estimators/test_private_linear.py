@@ -11,7 +11,6 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
 import skldp
@@ -22,50 +21,16 @@ from skldp.exceptions import (
     SeededNoiseWarning,
     TooFewPeopleWarning,
 )
-from skldp.learning import Task, n_people_needed
+from skldp.learning import n_people_needed
+from skldp.learning._tasks import Task
 
 RNG = np.random.default_rng(0)
 N = 20_000
 X = RNG.uniform(-1, 1, (N, 4))
 Y = X @ [0.4, -0.2, 0.1, 0.2] + 0.05 + 0.03 * RNG.standard_normal(N)
 
-_NEW_NOISE = "every fit draws new noise, and no seed that scikit-learn writes can reach it"
-
-
-def expected_failures(estimator):
-    if estimator.seed is not None:
-        return {}
-    return dict.fromkeys(
-        [
-            "check_fit_idempotent",
-            "check_regressors_int",
-            "check_regressor_data_not_an_array",
-            "check_supervised_y_2d",
-        ],
-        _NEW_NOISE,
-    )
-
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-
-
-@pytest.mark.few(1, by="estimator")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        PrivateLinearRegression(),
-        PrivateLinearRegression(8.0, protocol="once", seed=0),
-        # At this epsilon their few rows are enough for every step.
-        PrivateLinearRegression(100.0, protocol="once", seed=0),
-        PrivateLinearRegression(100.0, inference=True, seed=0),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check, fixed_noise):
-    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:Noise may hide outlying values")

@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import PrivateLogisticRegression
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
@@ -15,41 +14,8 @@ N = 20_000
 X = RNG.uniform(-1, 1, (N, 4))
 Y = X @ [0.4, -0.2, 0.1, 0.2] + 0.05 + 0.03 * RNG.standard_normal(N)
 
-_NEW_NOISE = "every fit draws new noise, and no seed that scikit-learn writes can reach it"
-
-
-def expected_failures(estimator):
-    if estimator.seed is not None:
-        return {}
-    return dict.fromkeys(
-        [
-            "check_fit_idempotent",
-            "check_classifier_data_not_an_array",
-            "check_supervised_y_2d",
-        ],
-        _NEW_NOISE,
-    )
-
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-
-
-@pytest.mark.few(1, by="estimator")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.TooFewPeopleWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        PrivateLogisticRegression(),
-        PrivateLogisticRegression(100.0, seed=0),
-        PrivateLogisticRegression(8.0, protocol="once", seed=0),
-        PrivateLogisticRegression(100.0, protocol="once", seed=0),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check, fixed_noise):
-    check(estimator)
 
 
 CLASSES = np.array(["low", "middle", "top"])

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from doors import ESTIMATORS
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -15,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 import skldp
 from skldp import CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler, privacy_guarantee
+from skldp.domains._columns import Interval
 from skldp.exceptions import ChangedAfterFitError
-from skldp.mechanisms import Interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 
@@ -29,13 +30,13 @@ CODES = [["a"], ["b"]] * 10
 FITTED = {
     "BitRandTransformer": lambda: skldp.BitRandTransformer().fit(X),
     "CategoricalPrivatizer": lambda: CategoricalPrivatizer(categories=[["a", "b"]]).fit(CODES),
-    "LabelLaplace": lambda: skldp.LabelLaplace(classes=[0, 1]).fit(Y),
-    "LabelLaplaceVector": lambda: skldp.LabelLaplaceVector(classes=[0, 1]).fit(Y),
+    "LabelLaplace": lambda: skldp.papers.LabelLaplace(classes=[0, 1]).fit(Y),
+    "LabelLaplaceVector": lambda: skldp.papers.LabelLaplaceVector(classes=[0, 1]).fit(Y),
     "LabelRR": lambda: LabelRR(classes=[0, 1]).fit(Y),
-    "LatentTransformer": lambda: skldp.LatentTransformer().fit(X),
+    "LatentTransformer": lambda: skldp.papers.LatentTransformer().fit(X),
     "MultivariateLaplacePrivatizer": lambda: skldp.MultivariateLaplacePrivatizer(vocabulary=X[:5]).fit(X),
     "NumericPrivatizer": lambda: skldp.NumericPrivatizer(bounds=(np.full(3, -1.0), [1, 1, 1])).fit(X),
-    "OMETransformer": lambda: skldp.OMETransformer().fit(X),
+    "OMETransformer": lambda: skldp.papers.OMETransformer().fit(X),
     "PrivUnitTransformer": lambda: skldp.PrivUnitTransformer().fit(X),
     "RandomProjectionPrivatizer": lambda: skldp.RandomProjectionPrivatizer(n_components=2).fit(X),
 }
@@ -55,7 +56,7 @@ OTHER = {
     "noise": "privunit",
     "vocabulary": X[:4],
 }
-CHANGES = [(cls, name) for cls in FITTED for name in OTHER if name in getattr(skldp, cls)._get_param_names()]
+CHANGES = [(cls, name) for cls in FITTED for name in OTHER if name in ESTIMATORS[cls]._get_param_names()]
 
 
 def given(cls):
@@ -150,9 +151,9 @@ IN_PLACE = {
     "BayesianFilter output_bounds": lambda: skldp.BayesianFilter(LinearRegression(), output_bounds=[-9.0, 9.0]),
     "BitRandTransformer bounds": lambda: skldp.BitRandTransformer(bounds=([-1.0] * 3, np.ones(3))),
     "CategoricalPrivatizer categories": lambda: CategoricalPrivatizer(categories=[["a", "b"]]),
-    "LabelLaplace classes": lambda: skldp.LabelLaplace(classes=[0, 1]),
-    "LabelLaplaceVector classes": lambda: skldp.LabelLaplaceVector(classes=[0, 1]),
-    "LabelMatrixRR classes": lambda: skldp.LabelMatrixRR(classes=[[0, 1], [0, 1]]),
+    "LabelLaplace classes": lambda: skldp.papers.LabelLaplace(classes=[0, 1]),
+    "LabelLaplaceVector classes": lambda: skldp.papers.LabelLaplaceVector(classes=[0, 1]),
+    "LabelMatrixRR classes": lambda: skldp.papers.LabelMatrixRR(classes=[[0, 1], [0, 1]]),
     "LabelPrivateClassifier label_mechanism__classes": lambda: LabelPrivateClassifier(
         LogisticRegression(), label_mechanism=LabelRR(classes=[0, 1])
     ),
@@ -162,10 +163,10 @@ IN_PLACE = {
     "LabelRR classes": lambda: LabelRR(classes=np.array([0, 1])),
     "LabelRR prior": lambda: LabelRR(classes=[0, 1], prior=[0.4, 0.6]),
     "LabelSampler label_mechanism__classes": lambda: LabelSampler(LabelRR(classes=[0, 1])),
-    "LatentTransformer bounds": lambda: skldp.LatentTransformer(bounds=[-1.0, 1.0]),
+    "LatentTransformer bounds": lambda: skldp.papers.LatentTransformer(bounds=[-1.0, 1.0]),
     "MultivariateLaplacePrivatizer vocabulary": lambda: skldp.MultivariateLaplacePrivatizer(vocabulary=X[:5].copy()),
     "NumericPrivatizer bounds": lambda: skldp.NumericPrivatizer(bounds=(pd.Series([-1.0] * 3), pd.Series([1.0] * 3))),
-    "OMETransformer bounds": lambda: skldp.OMETransformer(bounds=np.array([-1.0, 1.0])),
+    "OMETransformer bounds": lambda: skldp.papers.OMETransformer(bounds=np.array([-1.0, 1.0])),
     "PrivUnitTransformer bounds": lambda: skldp.PrivUnitTransformer(bounds=[-1.0, 1.0]),
     "PrivateDiscriminant bounds": lambda: skldp.PrivateDiscriminant(bounds=[-1.0, 1.0], classes=[0, 1]),
     "PrivateDiscriminant public": lambda: skldp.PrivateDiscriminant(

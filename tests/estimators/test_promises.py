@@ -1,6 +1,5 @@
 """What every public transformer of X promises, whatever its mechanism."""
 
-import inspect
 import pickle
 import threading
 import warnings
@@ -9,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from estimator_checks import expected_failures
+from doors import ESTIMATORS
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skldp
 from skldp.estimators._base import LocalTransformer
@@ -27,11 +25,7 @@ from skldp.exceptions import (
 )
 from skldp.mechanisms import RowMechanism
 
-ALL = [
-    cls
-    for cls in (getattr(skldp, name) for name in skldp.__all__)
-    if inspect.isclass(cls) and issubclass(cls, BaseEstimator)
-]
+ALL = list(ESTIMATORS.values())
 OF_NUMBERS = [cls for cls in ALL if cls not in (skldp.CategoricalPrivatizer, skldp.TargetPrivatizer)]
 TRANSFORMERS = [cls for cls in OF_NUMBERS if issubclass(cls, LocalTransformer)]
 BOUNDED = [cls for cls in TRANSFORMERS if getattr(cls(), "bounds", None) is not None]
@@ -57,31 +51,6 @@ def released(estimator, X):
         return estimator.fit_transform(X)
 
 
-# The tests of these check them with a seed, and with more than their defaults.
-SEEDED_ELSEWHERE = {
-    skldp.BitRandTransformer,
-    skldp.LatentTransformer,
-    skldp.NumericPrivatizer,
-    skldp.OMETransformer,
-    skldp.PrivUnitTransformer,
-    skldp.RandomProjectionPrivatizer,
-    skldp.TablePrivatizer,
-}
-
-
-@pytest.mark.few(4, by="estimator")
-@parametrize_with_checks(
-    [cls() for cls in TRANSFORMERS] + [cls(seed=0) for cls in TRANSFORMERS if cls not in SEEDED_ELSEWHERE],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-# scikit-learn skips an array API check unless SCIPY_ARRAY_API is set, and says so by a warning.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
-
-
 @each_transformer
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), True, "1", None])
 @pytest.mark.parametrize("skip", [False, True])
@@ -104,7 +73,7 @@ def test_refuses_nan_and_infinity_even_where_that_is_assumed_away(cls, bad, assu
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("cls", [skldp.BitRandTransformer, skldp.LatentTransformer, skldp.NumericPrivatizer])
+@pytest.mark.parametrize("cls", [skldp.BitRandTransformer, skldp.papers.LatentTransformer, skldp.NumericPrivatizer])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_nan_at_the_end_of_a_large_frame_is_refused_as_any_other(cls, n_jobs):
     X = pd.DataFrame(np.zeros((3000, 800), dtype=np.float32)).rename(columns=str)

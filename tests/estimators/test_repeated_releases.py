@@ -13,14 +13,12 @@ from joblib import Parallel
 from skldp import (
     BitRandTransformer,
     CategoricalPrivatizer,
-    LabelLaplace,
     LabelRR,
     MultivariateLaplacePrivatizer,
     NumericPrivatizer,
     PrivacyLedger,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
-    ReleaseKey,
     TablePrivatizer,
     TargetPrivatizer,
     release_blocks,
@@ -28,8 +26,9 @@ from skldp import (
 )
 from skldp.estimators._base import Keyed
 from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning
-from skldp.mechanisms import FieldKey
+from skldp.mechanisms import FieldKey, ReleaseKey
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS
+from skldp.papers import LabelLaplace
 
 N = 300
 SECRET = bytes(range(100, 132))[::-1]

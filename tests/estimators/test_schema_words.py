@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from skldp import ColumnEncoder, Policy, TablePrivatizer
+from skldp import ColumnEncoder, TablePrivatizer
+from skldp.client import Policy
 from skldp.study._datasets import load_study_data
 from skldp.study._declared_table import DeclaredTable
 

@@ -9,16 +9,12 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from doors import ESTIMATORS
+from sklearn.base import TransformerMixin, clone
 
 import skldp
 import skldp.mechanisms
 
-ESTIMATORS = {
-    name: value
-    for name in skldp.__all__
-    if inspect.isclass(value := getattr(skldp, name)) and issubclass(value, BaseEstimator)
-}
 MECHANISMS = {name.lower() for name in skldp.mechanisms.__all__}
 # How the text of a parameter begins, of whichever estimator it is; what follows is the estimator's own.
 SHARED = {

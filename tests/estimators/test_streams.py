@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skldp import PrivateDiscriminant, PrivateLinearRegression, PrivateLogisticRegression, PrivateMoments
 from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
-from skldp.learning import Task
+from skldp.learning._tasks import Task
 
 N, D = 6_000, 4
 RNG = np.random.default_rng(0)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from estimator_checks import expected_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from laws import THRESHOLD, OneDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths
@@ -21,12 +20,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import TablePrivatizer, privacy_guarantee
+from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._domain import Ball
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import Categories, Columns, Integers, Interval, RandomizedResponse
+from skldp.mechanisms import Columns, RandomizedResponse
 from skldp.mechanisms._record import MixedRecord, share_out
 from skldp.mechanisms.numeric._bounded_features import best_mechanism
 
@@ -75,19 +74,6 @@ NAMES = [
 
 def plain(encoding="onehot", **parameters):
     return TablePrivatizer(6.0, schema=SCHEMA, encoding=encoding, transform_noise=False, **parameters)
-
-
-@pytest.mark.few(1, by="estimator")
-@parametrize_with_checks(
-    # The defaults are checked with all other transformers in test_promises, without a seed.
-    [TablePrivatizer(seed=0), TablePrivatizer(4.0, seed=0), TablePrivatizer(n_sampled_features="auto", seed=0)],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@seeds_expected
-def test_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("kind", FRAMES)

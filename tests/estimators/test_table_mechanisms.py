@@ -15,17 +15,12 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skldp import (
-    CategoricalPrivatizer,
-    Policy,
-    PrivacyLedger,
-    TablePrivatizer,
-    privacy_guarantee,
-    release_blocks,
-)
+from skldp import CategoricalPrivatizer, PrivacyLedger, TablePrivatizer, privacy_guarantee, release_blocks
+from skldp.client import Policy
+from skldp.domains._columns import Categories
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
 from skldp.exceptions import BudgetExhaustedError, OutOfDomainWarning
-from skldp.mechanisms import Categories, Columns, FieldKey, ReleaseKey, noise_from
+from skldp.mechanisms import Columns, FieldKey, ReleaseKey, noise_from
 from skldp.mechanisms._record import MixedRecord, NumberOrMissing
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 

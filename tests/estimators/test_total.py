@@ -55,8 +55,8 @@ ESTIMATORS = {
     "exact": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact"),
     "unbiased": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact", debias=True),
     "one feature": lambda bounds: skldp.BitRandTransformer(bounds=bounds, calibration="exact", n_sampled_features=1),
-    "latent": lambda bounds: skldp.LatentTransformer(bounds=bounds),
-    "ome": lambda bounds: skldp.OMETransformer(bounds=bounds),
+    "latent": lambda bounds: skldp.papers.LatentTransformer(bounds=bounds),
+    "ome": lambda bounds: skldp.papers.OMETransformer(bounds=bounds),
     **{
         name: lambda bounds, name=name: skldp.NumericPrivatizer(
             4.0, mechanism=name, bounds=bounds, delta=1e-6 * (name == "gaussian")
@@ -165,7 +165,7 @@ MECHANISMS = {
     "unbiased": skldp.mechanisms.bitrand(9.0, (-np.ones(3), np.ones(3)), calibration="exact", debias=True),
     "direction": skldp.mechanisms.PrivUnit(3, 4.0),
     "ball": PrivUnitBall(3, 4.0, 1.0),
-    "metric": skldp.mechanisms.MultivariateLaplace(3, 1.0, radius=1.0),
+    "metric": skldp.mechanisms.vector._multivariate_laplace.MultivariateLaplace(3, 1.0, radius=1.0),
 }
 
 

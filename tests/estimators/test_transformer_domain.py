@@ -11,7 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from skldp import BoundsScaler, domain_from_transformer
-from skldp.mechanisms import Columns, Integers, Interval, OneHot
+from skldp.domains._columns import Integers, Interval
+from skldp.domains._constraints import OneHot
+from skldp.mechanisms import Columns
 
 CITIES, SIZES = ["Bonn", "Köln", "Ulm"], ["S", "M", "L"]
 TABLE = pd.DataFrame(

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from skldp.exceptions import BudgetExhaustedError
-from skldp.learning import ClassificationProtocol, MomentsProtocol, Person, RegressionProtocol, Report, Task
+from skldp.learning import ClassificationProtocol, Person, RegressionProtocol, Report
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._inference import InferenceProtocol
+from skldp.learning._moments import MomentsProtocol
+from skldp.learning._tasks import Task
 from skldp.mechanisms import noise_from
 
 MATRIX = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0))

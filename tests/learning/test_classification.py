@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from laws import seeded
 from scipy import special
 
-from skldp.learning import ClassificationProtocol, Person, Report, Task, n_people_needed
+from skldp.learning import ClassificationProtocol, Person, Report, n_people_needed
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts
-from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms import noise_from
 
 LOGITS = np.array([[0.0, 2.0, 0.0, 1.0], [0.3, -2.0, 1.0, 0.0], [-0.2, 0.0, -3.0, 0.5]])
 
@@ -23,10 +25,6 @@ def people(n, n_classes=3, seed=0):
 
 def protocol(n, n_classes=3, epsilon=4.0, **settings):
     return ClassificationProtocol(3, n, n_classes, epsilon=epsilon, low=[-1] * 3, high=[1] * 3, **settings)
-
-
-def seeded(number=0):
-    return Noise(bytes([number]) * 32, secure=False)
 
 
 def accuracy(learnt, X, y):

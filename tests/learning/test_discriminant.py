@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from laws import seeded
 from scipy import special
 from sklearn.covariance import ledoit_wolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from skldp.learning import Person, Report, Task
+from skldp.learning import Person, Report
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._linear_rule import (
     discriminant_of_releases,
@@ -23,21 +24,16 @@ from skldp.learning._linear_rule import (
     whitened_rule,
 )
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
-
-@pytest.fixture(autouse=True)
-def same_noise(fixed_noise):
-    """What is compared with a threshold cannot fail by chance."""
+# What is compared with a threshold cannot fail by chance.
+pytestmark = pytest.mark.usefixtures("fixed_noise")
 
 
 MEANS = np.zeros((3, 12))
 MEANS[[0, 1, 2], [0, 1, 2]] = 0.8
-
-
-def seeded(number=0):
-    return Noise(bytes([number]) * 32, secure=False)
 
 
 def people(n, shares=(1, 1, 1), seed=0, n_features=12):

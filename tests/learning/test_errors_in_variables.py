@@ -7,10 +7,8 @@ from skldp.learning._errors_in_variables import least_squares_of_releases
 from skldp.mechanisms import Noise, Piecewise
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
-
-@pytest.fixture(autouse=True)
-def same_noise(fixed_noise):
-    """What is compared with a threshold cannot fail by chance."""
+# What is compared with a threshold cannot fail by chance.
+pytestmark = pytest.mark.usefixtures("fixed_noise")
 
 
 RNG = np.random.default_rng(0)

@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from laws import seeded
 from scipy import stats
 
-from skldp.learning import RegressionProtocol, Report, Task
+from skldp.learning import RegressionProtocol, Report
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
-from skldp.mechanisms import Noise, noise_from
+from skldp.learning._tasks import Task
+from skldp.mechanisms import noise_from
 
 N = 12_000
 SLOPES = np.array([0.5, -0.3, 0.2])
@@ -23,10 +25,6 @@ def people(n, seed=0, noise=0.1):
 
 def protocol(n=N, kind="once", epsilon=8.0, **settings):
     return InferenceProtocol(3, n, epsilon=epsilon, low=[-1] * 3 + [-2], high=[1] * 3 + [2], kind=kind, **settings)
-
-
-def seeded(number=0):
-    return Noise(bytes([number]) * 32, secure=False)
 
 
 @pytest.mark.few(1)

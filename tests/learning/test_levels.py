@@ -6,18 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from laws import seeded
 
 from skldp.laws._odds import TWO_64
-from skldp.learning import Report, Task
+from skldp.learning import Report
 from skldp.learning._levels import NormLevels, pooled, shares_of_levels
 from skldp.learning._levels import _references as references
 from skldp.learning._posterior import positive_means
-from skldp.learning._tasks import N_LEVELS, levels_error, levels_mechanism
+from skldp.learning._tasks import N_LEVELS, Task, levels_error, levels_mechanism
 from skldp.mechanisms import Noise
-
-
-def seeded(number=0):
-    return Noise(number.to_bytes(32, "little"), secure=False)
 
 
 def task(epsilon=1.0, radius=1.0):

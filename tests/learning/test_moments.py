@@ -5,17 +5,18 @@ import math
 
 import numpy as np
 import pytest
+from laws import seeded
 from scipy import stats
 
-from skldp.learning import MomentsProtocol, Person, Report, Task
+from skldp.learning import Person, Report
+from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import symmetric_matrix
-from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms import noise_from
 
-
-@pytest.fixture(autouse=True)
-def same_noise(fixed_noise):
-    """What is compared with a threshold cannot fail by chance."""
+# What is compared with a threshold cannot fail by chance.
+pytestmark = pytest.mark.usefixtures("fixed_noise")
 
 
 N = 30_000
@@ -30,10 +31,6 @@ def people(n=N, seed=0):
 
 def protocol(n=N, epsilon=4.0, **settings):
     return MomentsProtocol(3, n, epsilon=epsilon, low=[-1.5] * 3, high=[1.5] * 3, **settings)
-
-
-def seeded(number=0):
-    return Noise(number.to_bytes(32, "little"), secure=False)
 
 
 def learnt(X, number=0, **settings):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from skldp.learning import Task
 from skldp.learning._moment_estimates import ReleasedProducts
+from skldp.learning._tasks import Task
 from skldp.mechanisms import Noise
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 

@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
+from laws import seeded
 
 from skldp.learning import ClassificationProtocol, RegressionProtocol
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
-from skldp.mechanisms._noise import Noise
 
 N = 30_000
-
-
-def seeded(number=0):
-    return Noise(bytes([number]) * 32, secure=False)
 
 
 def r2(protocol, X, y):

@@ -5,12 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from laws import seeded
 
-from skldp.learning import Person, RegressionProtocol, Report, Task, n_people_needed, sufficiency
+from skldp.learning import Person, RegressionProtocol, Report, n_people_needed, sufficiency
 from skldp.learning._constants import DETECTED, LEAST_VARIANCE
 from skldp.learning._person import simulate
 from skldp.learning._posterior import Moments, combine_moments
-from skldp.mechanisms import Noise, noise_from
+from skldp.learning._tasks import Task
+from skldp.mechanisms import noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
@@ -27,10 +29,6 @@ def people(n, noise=0.05, seed=0):
 
 def protocol(n, kind="rounds", epsilon=4.0, **settings):
     return RegressionProtocol(3, n, epsilon=epsilon, low=[-1] * 4, high=[1] * 4, kind=kind, **settings)
-
-
-def seeded(number=0):
-    return Noise(bytes([number]) * 32, secure=False)
 
 
 def score(learnt, X, y):

@@ -9,7 +9,9 @@ from scipy import special
 
 from skldp import PrivateDiscriminant, PrivateLinearRegression, PrivateLogisticRegression
 from skldp.exceptions import TooFewPeopleWarning
-from skldp.learning import Person, Report, ScoreEstimate, Task, score_estimate, score_tasks
+from skldp.learning import Person, Report, score_estimate, score_tasks
+from skldp.learning._score import ScoreEstimate
+from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise
 
 BOX = (-1.0, -1.0, -2.0), (1.0, 3.0, 2.0)

@@ -6,10 +6,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from skldp.learning import ClassificationProtocol, MomentsProtocol, RegressionProtocol, Report, Task
+from skldp.learning import ClassificationProtocol, RegressionProtocol, Report
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._inference import InferenceProtocol
+from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import simulate
+from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import Noise
 
 D, N = 2, 8_000

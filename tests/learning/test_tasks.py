@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from skldp.exceptions import BudgetExhaustedError
-from skldp.learning import Person, Report, Task
+from skldp.learning import Person, Report
+from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts, symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.categorical._one_hot import SubsetSelection

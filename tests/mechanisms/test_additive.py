@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue, released
+from laws import THRESHOLD, chi_square_pvalue, released, seeded
 from scipy import integrate, stats
 
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace, analytic_gaussian_sigma, gaussian_delta
 
 INPUTS = (-1.0, -0.4, 0.0, 1 / 3, 0.9999, 1.0)
-
-
-def noise(seed):
-    return Noise(seed.to_bytes(32, "big"), secure=False)
 
 
 def textbook_laplace(x, scale, seed):
@@ -39,7 +34,7 @@ def test_mironovs_attack_tells_inputs_apart_in_textbook_noise_only():
     assert share_on_fine_grid(textbook_laplace(zeros, 2.0, 0)) < 0.9
     for mechanism in (Laplace(1.0), Gaussian(1.0, 1e-5)):
         for values in (ones, zeros):
-            assert share_on_fine_grid(released(mechanism, values, noise(0))) == 1.0
+            assert share_on_fine_grid(released(mechanism, values, seeded(0))) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -47,7 +42,7 @@ def test_mironovs_attack_tells_inputs_apart_in_textbook_noise_only():
 )
 def test_every_output_is_on_the_lattice_and_its_place_on_it_tells_nothing(mechanism):
     for seed, x in enumerate((0.0, 1.0, 0.1, -1 / 3, 5e-324)):
-        steps = released(mechanism, np.full(20_000, x), noise(seed)) / mechanism.step
+        steps = released(mechanism, np.full(20_000, x), seeded(seed)) / mechanism.step
         assert np.array_equal(steps, np.floor(steps))
         assert np.abs(steps).max() < 2**53
         # The low bits of the place are uniform for every input.
@@ -90,7 +85,7 @@ def test_laplace_is_calibrated_to_the_private_side(epsilon, bits):
 def test_samples_follow_the_law(mechanism):
     outputs = lattice(mechanism, 30)
     for seed, x in enumerate(INPUTS):
-        drawn = released(mechanism, np.full(40_000, x), noise(seed))
+        drawn = released(mechanism, np.full(40_000, x), seeded(seed))
         place = np.rint(drawn / mechanism.step).astype(int) + len(outputs) // 2
         assert np.array_equal(outputs[place], drawn)
         law = np.exp(mechanism.log_likelihood(outputs, x))

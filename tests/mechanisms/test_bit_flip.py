@@ -7,20 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue, code_law
+from laws import THRESHOLD, chi_square_pvalue, code_law, seeded
 
 from skldp.domains._domain import Box
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.bits._bit_flip import BitFlip, bitrand, latent, ome
 from skldp.mechanisms.bits._calibration import feature_losses
 from skldp.mechanisms.bits._flip_laws import log_alpha_bound
 
 RECIPES = {"bitrand": bitrand, "latent": latent, "ome": ome}
-
-
-def seeded(seed):
-    return Noise(bytes([seed % 256]) * 32, secure=False)
 
 
 def box(n_features, low=-1.0, high=1.0):

@@ -1,19 +1,17 @@
 """Randomized response: the law, its rounding to the private side, and the sampler against the formula."""
 
 import math
-import warnings
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, seeded
 from scipy import integrate
 
-from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import least_count, log_ratio
-from skldp.mechanisms import RandomizedResponse, noise_from
+from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._noise import Noise, bernoulli
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._label_laws import (
@@ -26,12 +24,6 @@ from skldp.mechanisms.categorical._randomized_response import CodeShifts
 EPSILONS = [0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8, 20]
 epsilons = st.floats(1e-3, 20)
 WORD = 2**64
-
-
-def seeded(seed=0):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        return noise_from(seed)
 
 
 def release(law, codes, noise):

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
 
 from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
 from skldp.laws._integers import law_from_dict, uniform_below, uniform_subset
-from skldp.mechanisms import LocalHashing
-from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection
+from skldp.mechanisms.categorical._hadamard import HadamardResponse
+from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 
 MECHANISMS = [
     *(SubsetSelection(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 6)),

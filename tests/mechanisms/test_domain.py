@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skldp.domains._columns import domain_from_json
+from skldp.domains._columns import Categories, Integers, Interval, domain_from_json
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
-from skldp.mechanisms import Categories, Columns, Integers, Interval
+from skldp.mechanisms import Columns
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 types = st.sampled_from([np.float32, np.float64])

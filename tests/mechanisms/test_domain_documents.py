@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skldp.domains._columns import domain_from_json
+from skldp.domains._columns import Categories, Integers, Interval, domain_from_json
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
-from skldp.mechanisms import Categories, Columns, Integers, Interval
+from skldp.mechanisms import Columns
 
 HUGE = str(10**400)
 # Deep enough to exceed the interpreter's limit, however it reads documents.

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, seeded
 
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
@@ -14,10 +14,6 @@ from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid
 
 LOW, HIGH = (0.0, -3.0, 10.0), (1.0, 5.0, 10.5)
-
-
-def noise(seed):
-    return Noise(seed.to_bytes(32, "big"), secure=False)
 
 
 def release(mechanism, n_sampled, stated=1.0):
@@ -60,7 +56,7 @@ def test_guarantee_of_the_enumerated_rows(make, k):
 def test_rows_follow_the_enumerated_law(k):
     bounded = release(ThreeOutputs(1.5), k)
     row = (0.9, -2.0, 10.3)
-    drawn = bounded.release(np.tile(row, (50_000, 1)), noise(k)).rows
+    drawn = bounded.release(np.tile(row, (50_000, 1)), seeded(k)).rows
     law = row_law(bounded, row)
     scale = bounded.radius * (3 / k)
     known = {tuple(np.round(bounded.center + scale * np.array(answer), 6)): p for answer, p in law.items()}
@@ -78,7 +74,7 @@ def test_rows_follow_the_enumerated_law(k):
 def test_mean_and_variance_in_the_original_units(mechanism, k):
     bounded = release(mechanism, k)
     row = np.array([[0.9, -2.5, 10.1]])
-    drawn = bounded.release(np.repeat(row, 60_000, axis=0), noise(1)).rows
+    drawn = bounded.release(np.repeat(row, 60_000, axis=0), seeded(1)).rows
     variance = bounded.variance(row)[0]
     assert (np.abs(drawn.mean(axis=0) - row[0]) < 5.5 * np.sqrt(variance / 60_000)).all()
     assert drawn.var(axis=0) == pytest.approx(variance, rel=0.1)
@@ -130,10 +126,10 @@ def test_a_joint_mechanism_needs_its_number_of_features():
 
 def test_values_beyond_the_bounds_are_moved_and_nan_is_refused():
     bounded = release(make_mechanism("duchi", 20.0), 3)
-    far = bounded.release(np.array([[7.0, -99.0, 10.5]]), noise(0)).rows
+    far = bounded.release(np.array([[7.0, -99.0, 10.5]]), seeded(0)).rows
     assert far == pytest.approx(np.array([[1.0, -3.0, 10.5]]), abs=1e-6)
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        bounded.release(np.array([[0.5, np.nan, 10.2]]), noise(0))
+        bounded.release(np.array([[0.5, np.nan, 10.2]]), seeded(0))
 
 
 def test_bounds_near_the_largest_double_do_not_overflow():

@@ -9,26 +9,16 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue, ks_pvalue
 
+from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._domain import Ball
-from skldp.mechanisms import (
-    Categories,
-    Columns,
-    Duchi,
-    FieldKey,
-    Hybrid,
-    Integers,
-    Interval,
-    MultivariateLaplace,
-    Piecewise,
-    PrivUnit,
-    RandomizedResponse,
-    ReleaseKey,
-)
+from skldp.mechanisms import Columns, Duchi, FieldKey, Piecewise, PrivUnit, RandomizedResponse, ReleaseKey
 from skldp.mechanisms._field_key import _on_grid, law_text
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 SECRET = bytes(range(100, 132))[::-1]

@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp import LabelPrivateClassifier, LabelRR, NumericPrivatizer, PrivacyGuarantee, privacy_guarantee
-from skldp.mechanisms import Columns, Interval
+from skldp.domains._columns import Interval
+from skldp.mechanisms import Columns
 from skldp.mechanisms._guarantee import GuaranteeStep
 from skldp.mechanisms._record import MixedRecord
 

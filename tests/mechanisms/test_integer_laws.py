@@ -11,10 +11,10 @@ import pytest
 from skldp.laws._categories import ResponseLaw, UnaryLaw
 from skldp.laws._integers import LAWS, IntegerLaw, law_from_dict, secure_words, words_of
 from skldp.laws._numbers import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.mechanisms import Duchi, Hybrid, Laplace, Piecewise, RandomizedResponse
+from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 
 EPSILONS = [1e-3, 0.5, 1.0, 2.0, 4.0, 10.0]
 POINTS = [-1.0, -0.75, -1e-9, -0.0, 0.0, 0.1, 1 / 3, 0.9999, 1.0]

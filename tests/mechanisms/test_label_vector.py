@@ -5,15 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, seeded
 from scipy import stats
 
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, LabelLaplaceVectorMechanism
-
-
-def noise(seed):
-    return Noise(bytes([seed] * 32), secure=False)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 2.5, 20.0])
@@ -39,7 +34,7 @@ def test_no_pair_of_labels_is_told_apart_by_more():
 def test_the_noise_of_every_entry_is_the_discrete_laplace_law():
     law = LabelLaplaceVectorMechanism(1.5, 3)
     codes = np.arange(60_000)[:, None] % 3
-    rows = law.release(codes, noise(1)).rows
+    rows = law.release(codes, seeded(1)).rows
     steps = np.ldexp(rows - (codes == np.arange(3)), law.law.lattice_exponent)
     assert (steps == np.floor(steps)).all()
     edges = stats.laplace(scale=law.law.scale).ppf(np.linspace(0, 1, 17)[1:-1])
@@ -52,14 +47,14 @@ def test_the_noise_of_every_entry_is_the_discrete_laplace_law():
 
 def test_its_largest_entry_follows_label_laplace():
     law, n = LabelLaplaceVectorMechanism(1.5, 4), 40_000
-    kept = int((law.release(np.full((n, 1), 2), noise(2)).rows.argmax(axis=1) == 2).sum())
+    kept = int((law.release(np.full((n, 1), 2), seeded(2)).rows.argmax(axis=1) == 2).sum())
     chance = LabelLaplaceMechanism(1.5, 4).keep_probability
     assert stats.binomtest(kept, n, chance).pvalue > THRESHOLD
 
 
 def test_a_single_class_is_released_as_it_is_at_no_cost():
     law = LabelLaplaceVectorMechanism(1.0, 1)
-    rows = law.release([[0], [0]], noise(3)).rows
+    rows = law.release([[0], [0]], seeded(3)).rows
     assert (law.exact_epsilon, law.noise_variance, rows.tolist()) == (0.0, 0.0, [[1.0], [1.0]])
     assert law.log_likelihood(rows, [[0], [0]]).tolist() == [0.0, 0.0]
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, seeded
 from scipy import integrate, stats
 
-from skldp.mechanisms import MultivariateLaplace
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.vector import _laplace_lattice as lattice
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 
 SCALE = Fraction(2) ** 14
 
@@ -33,10 +32,6 @@ class Scripted:
     def at(self, places, size):
         self.rows += [(places.tolist(), size)]
         return self
-
-
-def noise(seed):
-    return Noise(bytes([seed] * 32), secure=False)
 
 
 def reference(words, d, n_bits=64):
@@ -175,11 +170,11 @@ def test_a_row_keeps_its_low_bits_to_itself(d):
     mechanism, rng = MultivariateLaplace(d, 1.0), np.random.default_rng(d)
     rows = rng.normal(size=(50, d))
     for far in (0.0, 2.0**20, 2.0**40):
-        released = mechanism.release(rows + far, noise(3)).rows
-        expected = mechanism.release((rows + far) - far, noise(3)).rows + far
+        released = mechanism.release(rows + far, seeded(3)).rows
+        expected = mechanism.release((rows + far) - far, seeded(3)).rows + far
         np.testing.assert_array_equal(released, expected)
         assert (released / mechanism.step == np.rint(released / mechanism.step)).all()
-    assert mechanism.release(np.full((1, d), 1e308), noise(3)).rows.tolist() == [[math.inf] * d]
+    assert mechanism.release(np.full((1, d), 1e308), seeded(3)).rows.tolist() == [[math.inf] * d]
 
 
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1e-310, 1.0), (1.0, 1.7e308), (1.0, 5e-324), (1.7e308, 1e-3)])
@@ -193,7 +188,7 @@ def test_attack_a_lattice_too_fine_or_coarse_for_floats_shows_zeros_as_nan(sensi
 def test_small_and_large_rows_have_the_noise_of_others_at_the_ends_of_the_scale(exponent):
     mechanism = MultivariateLaplace(2, 1.0, sensitivity=2.0**exponent)
     rows = np.array([[x, -x] for x in (0.0, 5e-324, 1e-310, 2.0**exponent)])
-    released = np.concatenate([mechanism.release(row[None], noise(9)).rows for row in rows])
+    released = np.concatenate([mechanism.release(row[None], seeded(9)).rows for row in rows])
     assert np.isfinite(released).all()
     assert (released[0] != 0).all()
     if exponent >= 0:
@@ -205,7 +200,7 @@ def test_small_and_large_rows_have_the_noise_of_others_at_the_ends_of_the_scale(
 def test_the_sampler_draws_the_cells_of_rows_on_and_off_the_lattice(rest, scale):
     """Cells of one dimension against their mass, and the loss of two rows against their distance."""
     n = 200_000
-    points = lattice.noisy_points(np.full((n, 1), rest), noise(11), Fraction(scale), 1.0)[:, 0]
+    points = lattice.noisy_points(np.full((n, 1), rest), seeded(11), Fraction(scale), 1.0)[:, 0]
     cells = np.arange(-100, 101)
 
     def mass(center):

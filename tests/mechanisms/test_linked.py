@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from skldp.domains._columns import domain_from_json
+from skldp.domains._columns import Categories, Integers, Interval, domain_from_json
+from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
-from skldp.mechanisms import Categories, Columns, Constrained, Integers, Interval, OneHot
+from skldp.mechanisms import Columns
 
 BLOCKS = [OneHot(1), OneHot(3), OneHot(3, fallback=2), OneHot(1, at_most_one=True), OneHot(3, at_most_one=True)]
 BLOCKS += [OneHot(2, at_most_one=True, fallback=1), OneHot(4, at_most_one=True, fallback=-1)]

@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, binomial_pvalue, ks_pvalue
+from laws import THRESHOLD, binomial_pvalue, ks_pvalue, seeded
 from scipy import stats
 
 from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import FiniteSet
 from skldp.domains._norms import nearest_rows
-from skldp.mechanisms import MultivariateLaplace
-from skldp.mechanisms._noise import Noise
-
-
-def noise(seed):
-    return Noise(bytes([seed] * 32), secure=False)
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 
 
 @pytest.mark.few(5)
@@ -25,7 +20,7 @@ def noise(seed):
 def test_radius_is_gamma_and_direction_uniform(d, sensitivity, dtype):
     mechanism = MultivariateLaplace(d, 2.5, sensitivity=sensitivity)
     row = np.random.default_rng(d).normal(size=d).astype(dtype)
-    kappa = (mechanism.release(np.tile(row, (8_000, 1)), noise(1)).rows - row).astype(np.float64)
+    kappa = (mechanism.release(np.tile(row, (8_000, 1)), seeded(1)).rows - row).astype(np.float64)
     radius = np.linalg.norm(kappa, axis=1)
     assert ks_pvalue(radius, stats.gamma(d, scale=sensitivity / 2.5).cdf) > THRESHOLD
     if d == 1:
@@ -40,7 +35,7 @@ def test_radius_is_gamma_and_direction_uniform(d, sensitivity, dtype):
 
 def test_variance_is_that_of_the_law():
     mechanism = MultivariateLaplace(20, 2.0, sensitivity=1.5)
-    kappa = mechanism.release(np.zeros((50_000, 20)), noise(2)).rows
+    kappa = mechanism.release(np.zeros((50_000, 20)), seeded(2)).rows
     expected = mechanism.variance(np.zeros((1, 20)))[0, 0]
     assert expected == 21 * 1.5**2 / 4
     assert kappa.var() == pytest.approx(expected, rel=5.5 * math.sqrt(3 / kappa.size) * 2)
@@ -72,7 +67,7 @@ def test_the_density_integrates_to_one(d, fineness):
 def test_attack_on_the_low_bits_sees_one_grid_for_all_inputs():
     mechanism = MultivariateLaplace(2, 1.0)
     for x in (0.0, 1.0, math.pi, 1e-20):
-        steps = mechanism.release(np.full((300, 2), x), noise(3)).rows / mechanism.step
+        steps = mechanism.release(np.full((300, 2), x), seeded(3)).rows / mechanism.step
         assert (steps == np.rint(steps)).all()
 
 
@@ -90,8 +85,8 @@ def test_nearest_is_that_of_the_plain_loop(n_words, d, offset, seed):
 def test_vocabulary_comes_out():
     words = np.random.default_rng(0).normal(size=(50, 8))
     mechanism = MultivariateLaplace(8, 5.0, vocabulary=words)
-    released = mechanism.release(words[:30], noise(4)).rows
-    noisy = MultivariateLaplace(8, 5.0).release(words[:30], noise(4)).rows
+    released = mechanism.release(words[:30], seeded(4)).rows
+    noisy = MultivariateLaplace(8, 5.0).release(words[:30], seeded(4)).rows
     np.testing.assert_array_equal(released, words[nearest_rows(noisy, words)])
 
 
@@ -99,7 +94,7 @@ def test_a_row_that_is_no_word_is_perturbed_as_it_is():
     # The vocabulary is chosen from after the noise, so that nothing is moved into it before.
     words, row = np.array([[0.0], [1.0]]), np.full((20_000, 1), 0.4)
     mechanism = MultivariateLaplace(1, 2.0, vocabulary=words)
-    released = mechanism.release(row, noise(5))
+    released = mechanism.release(row, seeded(5))
     assert released.n_moved == 0
     # The noisy number is nearer to 1 from 0.5 on, which Laplace noise of the scale 1/2 reaches with e^(-0.2) / 2.
     assert binomial_pvalue((released.rows == 1).sum(), 20_000, math.exp(-0.2) / 2) > THRESHOLD
@@ -110,7 +105,7 @@ def test_a_row_that_is_no_word_is_perturbed_as_it_is():
 def test_the_second_moments_of_what_was_released_give_those_of_the_rows():
     mechanism = MultivariateLaplace(3, 2.0, sensitivity=1.5, radius=2.0)
     rows = np.random.default_rng(1).normal(size=(100_000, 3)) * [1.0, 0.5, 0.1]
-    inside, released = mechanism.encode(rows).rows, mechanism.release(rows, noise(6)).rows
+    inside, released = mechanism.encode(rows).rows, mechanism.release(rows, seeded(6)).rows
     found = mechanism.original_second_moment(released.T @ released / len(rows), released.mean(axis=0))
     differences = released[:, :, None] * released[:, None, :] - inside[:, :, None] * inside[:, None, :]
     error = differences.std(axis=0) / math.sqrt(len(rows))

@@ -10,25 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 
-from skldp.domains._columns import OrMissing, domain_from_json
+from skldp.domains._columns import Categories, Integers, Interval, OrMissing, domain_from_json
 from skldp.laws._odds import log_ratio
-from skldp.mechanisms import (
-    Categories,
-    Duchi,
-    DuchiVector,
-    FieldKey,
-    Hybrid,
-    Integers,
-    Interval,
-    Piecewise,
-    RandomizedResponse,
-    ReleaseKey,
-    noise_from,
-)
+from skldp.mechanisms import Duchi, FieldKey, Piecewise, RandomizedResponse, ReleaseKey, noise_from
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._record import NumberOrMissing
 from skldp.mechanisms.numeric._bounded_features import best_mechanism
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid
 
 WORD, LAST = 2**64, 2**64 - 1
 AGE = OrMissing(Interval(0.0, 100.0))

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue, duchi_vector_law, ks_pvalue, released
+from laws import THRESHOLD, chi_square_pvalue, duchi_vector_law, ks_pvalue, released, seeded
 
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
@@ -40,10 +39,6 @@ FINE = {
     "laplace": Laplace,
     "gaussian": lambda eps: Gaussian(eps, 1e-5),
 }
-
-
-def noise(seed):
-    return Noise(seed.to_bytes(32, "big"), secure=False)
 
 
 def worst_log_ratio(laws):
@@ -90,7 +85,7 @@ def test_samples_follow_the_enumerated_law(name, epsilon):
     mechanism = COARSE[name](epsilon)
     for i, x in enumerate((-1.0, -0.37, 0.61, 1.0)):
         outputs, weights = mechanism.output_law(x)
-        drawn = released(mechanism, np.full(40_000, x), noise(i))
+        drawn = released(mechanism, np.full(40_000, x), seeded(i))
         place = np.searchsorted(outputs, drawn)
         assert np.array_equal(outputs[place], drawn)
         total = sum(weights)
@@ -138,7 +133,7 @@ def test_three_outputs_integers_fall_with_the_size_of_the_input(epsilon):
 @pytest.mark.parametrize("x", [-5e-324, -1e-220, -1e-30, 5e-324])
 def test_inputs_next_to_zero(name, x):
     mechanism = FINE[name](1.0)
-    assert np.isfinite(released(mechanism, np.full(100, x), noise(0))).all()
+    assert np.isfinite(released(mechanism, np.full(100, x), seeded(0))).all()
     assert abs(float(mechanism.bias(x))) < 1e-15
     assert float(mechanism.variance(x)) == pytest.approx(float(mechanism.variance(0.0)), rel=1e-12)
 
@@ -178,7 +173,7 @@ def test_piecewise_samples_follow_the_papers_density(epsilon):
         return np.clip((z + t + 1) / 2 / (odds + t) + inside / 2 * (odds - 1) / (odds + t), 0, 1)
 
     assert cdf(f * (t + 1)) == pytest.approx(1)
-    drawn = released(Piecewise(epsilon), np.full(100_000, x), noise(7))
+    drawn = released(Piecewise(epsilon), np.full(100_000, x), seeded(7))
     assert ks_pvalue(drawn, cdf) > THRESHOLD
 
 
@@ -186,7 +181,7 @@ def test_piecewise_samples_follow_the_papers_density(epsilon):
 def test_sampled_moments_of_the_default_lattice(name):
     mechanism = FINE[name](1.0)
     for seed, x in enumerate((-1.0, 0.3, 1.0)):
-        drawn = released(mechanism, np.full(50_000, x), noise(seed))
+        drawn = released(mechanism, np.full(50_000, x), seeded(seed))
         spread = math.sqrt(float(mechanism.variance(x)) / drawn.size)
         assert abs(drawn.mean() - x) < 5.5 * spread
         assert drawn.var() == pytest.approx(float(mechanism.variance(x)), rel=0.08)
@@ -197,8 +192,8 @@ def test_dtype_and_out(name):
     mechanism = FINE[name](1.0)
     values = np.linspace(-1, 1, 12, dtype=np.float32)[:, None]
     out = np.empty((12, 1), dtype=np.float32)
-    assert mechanism.release(values, noise(0), out).rows is out
-    again = mechanism.release(values.astype(np.float64), noise(0)).rows
+    assert mechanism.release(values, seeded(0), out).rows is out
+    again = mechanism.release(values.astype(np.float64), seeded(0)).rows
     assert again.dtype == np.float64
     assert np.array_equal(out, again.astype(np.float32)), "float32 output is the float64 one, rounded"
     assert mechanism.encode(values).rows.dtype == np.float32
@@ -210,7 +205,7 @@ def test_the_sign_of_zero_tells_nothing(name, dtype):
     """A zero times a sign is -0.0 for negative inputs only, which is as plain as the input's sign itself."""
     mechanism = COARSE.get(name, FINE[name])(1.0)
     for x in (-1.0, -0.4, -0.0, 0.0, 1.0):
-        drawn = released(mechanism, np.full(5_000, x, dtype=dtype), noise(11))
+        drawn = released(mechanism, np.full(5_000, x, dtype=dtype), seeded(11))
         assert not np.signbit(drawn[drawn == 0]).any()
 
 
@@ -218,16 +213,19 @@ def test_the_sign_of_zero_tells_nothing(name, dtype):
 def test_pickle_is_the_same_before_and_after_a_release(mechanism):
     before = pickle.dumps(mechanism)
     values = np.zeros((4, 3))
-    drawn = released(mechanism, values, noise(1))
+    drawn = released(mechanism, values, seeded(1))
     assert pickle.dumps(mechanism) == before
     assert pickle.loads(before) == mechanism
-    assert np.array_equal(released(pickle.loads(before), values, noise(1)), drawn)
+    assert np.array_equal(released(pickle.loads(before), values, seeded(1)), drawn)
 
 
 @pytest.mark.parametrize("name", FINE)
 def test_values_outside_are_moved_and_counted_but_no_figure_is_told_of_them(name):
     mechanism = FINE[name](1.0)
-    far, near = mechanism.release([[0.0], [1.5], [-9.0]], noise(0)), mechanism.release([[0.0], [1.0], [-1.0]], noise(0))
+    far, near = (
+        mechanism.release([[0.0], [1.5], [-9.0]], seeded(0)),
+        mechanism.release([[0.0], [1.0], [-1.0]], seeded(0)),
+    )
     assert (far.n_moved, near.n_moved) == (2, 0)
     assert np.array_equal(far.rows, near.rows)
     for bad in (1.0000001, -1.5, np.nan, np.inf):
@@ -254,7 +252,7 @@ def test_epsilon_that_would_round_away_is_refused_with_the_least_usable_one(name
 def test_a_huge_epsilon_is_never_exceeded(name, epsilon):
     mechanism = FINE[name](epsilon)
     assert mechanism.guarantee().epsilon <= epsilon
-    assert np.isfinite(released(mechanism, np.linspace(-1, 1, 99), noise(3))).all()
+    assert np.isfinite(released(mechanism, np.linspace(-1, 1, 99), seeded(3))).all()
 
 
 def duchi_vector_reference(epsilon, x):
@@ -296,7 +294,7 @@ def test_duchi_vector_samples_follow_the_enumerated_law(d):
     mechanism = DuchiVector(1.5, d)
     x = np.linspace(-1, 0.7, d)
     outputs, law = duchi_vector_law(mechanism, x)
-    drawn = released(mechanism, np.tile(x, (60_000, 1)), noise(d))
+    drawn = released(mechanism, np.tile(x, (60_000, 1)), seeded(d))
     place = ((drawn < 0) << np.arange(d)).sum(axis=1)
     assert np.array_equal(outputs[place], drawn)
     assert chi_square_pvalue(np.bincount(place, minlength=2**d), [float(p) for p in law]) > THRESHOLD
@@ -306,7 +304,7 @@ def test_duchi_vector_in_many_dimensions():
     mechanism = DuchiVector(2.0, 10_000)
     assert 2 * (1 - 1e-6) <= mechanism.guarantee().epsilon <= 2
     x = np.where(np.arange(10_000) % 3, 0.5, -1.0)
-    drawn = released(mechanism, np.tile(x, (40, 1)), noise(5))
+    drawn = released(mechanism, np.tile(x, (40, 1)), seeded(5))
     assert np.array_equal(np.unique(np.abs(drawn)), [mechanism.magnitude])
     # The mean agreement with x over all entries estimates the mean of x^2 without bias.
     spread = mechanism.magnitude * math.sqrt(np.mean(x**2) / 40)
@@ -337,7 +335,7 @@ def test_duchi_vector_refuses(d, message):
 
 def test_duchi_vector_refuses_rows_of_another_length():
     with pytest.raises(ValueError, match=r"rows must have the shape \(n, 3\)"):
-        DuchiVector(1.0, 3).release(np.zeros((5, 4)), noise(0))
+        DuchiVector(1.0, 3).release(np.zeros((5, 4)), seeded(0))
 
 
 def test_bad_shapes_of_piecewise_are_refused():
@@ -356,8 +354,8 @@ def test_values_may_be_overwritten_by_their_own_release(name, dtype):
     """The release of an array into itself is the one beside it: no decision reads what was already written."""
     mechanism = FINE[name](5.0)
     values = np.random.default_rng(0).uniform(-1, 1, (100_000, 1)).astype(dtype)
-    apart = mechanism.release(values, noise(3)).rows
-    np.testing.assert_array_equal(mechanism.release(values, noise(3), values).rows, apart)
+    apart = mechanism.release(values, seeded(3)).rows
+    np.testing.assert_array_equal(mechanism.release(values, seeded(3), values).rows, apart)
 
 
 @pytest.mark.parametrize("name", FINE)
@@ -419,7 +417,7 @@ def test_second_moments_of_numbers_released_together():
 def test_second_moments_of_sampled_releases(mechanism):
     release = BoundedFeatures(mechanism, (0.0, 0.0, 0.0), (1.0, 1.0, 4.0), n_sampled=2, stated=9.0)
     n, x = 400_000, np.array([0.9, 0.2, 3.5])
-    drawn = release.release(np.tile(x, (n, 1)), noise(5)).rows
+    drawn = release.release(np.tile(x, (n, 1)), seeded(5)).rows
     found = release.original_second_moment(drawn.T @ drawn / n, drawn.mean(axis=0))
     # Each entry is a mean over rows of what has the largest fourth moments of these laws.
     products = drawn[:, :, None] * drawn[:, None, :]

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, binomial_pvalue, ks_pvalue
+from laws import THRESHOLD, binomial_pvalue, ks_pvalue, seeded
 from scipy import integrate, optimize, special, stats
 
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.vector import _multivariate_laplace as sphere
 from skldp.mechanisms.vector._multivariate_laplace import cap_probability
@@ -18,12 +17,8 @@ DIMENSIONS = [2, 3, 5, 64, 384, 100_000]
 EPSILONS = [0.05, 0.5, 1.0, 5.0, 23.0, 50.0]
 
 
-def noise(seed):
-    return Noise(bytes([seed] * 32), secure=False)
-
-
 def draws(mechanism, row, n, seed=1):
-    return mechanism.release(np.tile(np.asarray(row), (n, 1)), noise(seed)).rows
+    return mechanism.release(np.tile(np.asarray(row), (n, 1)), seeded(seed)).rows
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -151,10 +146,10 @@ def test_a_row_a_hair_above_the_radius_is_released_as_one_at_the_radius():
     rows = np.random.default_rng(8).normal(size=(2_000, 50))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     assert (np.linalg.norm(rows.astype(float), axis=1) > 1).any()
-    released = ball.release(rows, noise(9))
+    released = ball.release(rows, seeded(9))
     assert released.n_moved == 0
     assert np.isfinite(released.rows).all()
-    wide = ball.release(rows.astype(float), noise(9))
+    wide = ball.release(rows.astype(float), seeded(9))
     # The lifted coordinate is at most the root of what one is short of the radius.
     np.testing.assert_allclose(released.rows, wide.rows, atol=2e-3 * ball.sphere.scale)
 
@@ -188,10 +183,10 @@ def test_attack_on_the_low_bits_sees_one_grid_for_all_inputs():
 def test_keeps_the_dtype_and_writes_where_it_is_told(dtype, d):
     values = np.random.default_rng(0).normal(size=(9, d)).astype(dtype)
     for mechanism in (PrivUnit(d, 3.0), PrivUnitBall(d, 3.0, 2.0)):
-        expected = mechanism.release(values, noise(3)).rows
+        expected = mechanism.release(values, seeded(3)).rows
         assert expected.dtype == dtype
         out = np.empty_like(values)
-        assert mechanism.release(values, noise(3), out=out).rows is out
+        assert mechanism.release(values, seeded(3), out=out).rows is out
         np.testing.assert_array_equal(out, expected)
 
 
@@ -199,14 +194,14 @@ def test_keeps_the_dtype_and_writes_where_it_is_told(dtype, d):
 def test_the_norm_of_a_direction_is_not_released(scale):
     mechanism = PrivUnit(3, 2.0)
     row = np.array([[1.0, 2.0, 3.0]])
-    scaled, plain = mechanism.release(row * scale, noise(4)).rows, mechanism.release(row, noise(4)).rows
+    scaled, plain = mechanism.release(row * scale, seeded(4)).rows, mechanism.release(row, seeded(4)).rows
     np.testing.assert_allclose(scaled, plain, atol=1e-3)
 
 
 def test_the_ball_shortens_what_is_longer_and_takes_zero():
     ball = PrivUnitBall(3, 2.0, 5.0)
     np.testing.assert_allclose(ball.encode(np.array([[30.0, 40, 0], [0, 0, 0]])).rows, [[3, 4, 0], [0, 0, 0]])
-    assert np.isfinite(ball.release(np.zeros((10, 3)), noise(5)).rows).all()
+    assert np.isfinite(ball.release(np.zeros((10, 3)), seeded(5)).rows).all()
 
 
 def test_lifting_against_a_random_sign_of_the_direction():
@@ -257,7 +252,7 @@ def test_a_row_near_overflow_or_underflow_is_released_like_any_other(row, dtype)
     np.testing.assert_allclose(mechanism.encode(x).rows, 1 / math.sqrt(len(row)), rtol=1e-6)
     plain = np.ones((50, len(row)), dtype=dtype)
     np.testing.assert_allclose(
-        mechanism.release(x, noise(1)).rows, mechanism.release(plain, noise(1)).rows, atol=2e-3 * mechanism.scale
+        mechanism.release(x, seeded(1)).rows, mechanism.release(plain, seeded(1)).rows, atol=2e-3 * mechanism.scale
     )
 
 
@@ -275,7 +270,7 @@ def test_an_axis_is_never_released_as_nan(monkeypatch):
         return points
 
     monkeypatch.setattr(sphere, "gaussians", first_without_a_second_coordinate)
-    out = mechanism.release(np.tile([1.0, 0.0], (5, 1)), noise(1)).rows
+    out = mechanism.release(np.tile([1.0, 0.0], (5, 1)), seeded(1)).rows
     assert calls == [(5, 2), (5, 2), (5, 2), (1, 2)]
     np.testing.assert_allclose(np.linalg.norm(out, axis=1), mechanism.scale, rtol=1e-3)
 
@@ -293,4 +288,4 @@ def test_the_ball_keeps_rows_near_overflow_within_itself():
     inside = mechanism.encode(x).rows
     assert (np.linalg.norm(inside.astype(np.float64), axis=1) <= 1e-4).all()
     np.testing.assert_allclose(inside, 1e-4 / math.sqrt(3), rtol=1e-5)
-    assert np.isfinite(mechanism.release(x, noise(1)).rows).all()
+    assert np.isfinite(mechanism.release(x, seeded(1)).rows).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue, ks_pvalue
+from laws import THRESHOLD, chi_square_pvalue, ks_pvalue, seeded
 from projection_bounds import (
     distance_bound,
     failures,
@@ -22,7 +22,7 @@ from projection_bounds import (
 )
 from scipy import sparse, stats
 
-from skldp.mechanisms._noise import Noise, noise_from
+from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms.vector import _projection as module
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._projected_dimension import (
@@ -35,10 +35,6 @@ from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
 
 KINDS = ["gaussian", "sparse", "orthonormal"]
-
-
-def noise(seed):
-    return Noise(seed.to_bytes(2, "little") * 16, secure=False)
 
 
 def test_dimensions_of_the_paper():
@@ -378,7 +374,7 @@ def test_sparse_rows_are_moved_and_released_like_dense_ones(kind):
         ProjectedRelease(RandomProjection(30, 4, kind="sparse"), 2.0, noise="privunit", radius=2.0),
         ProjectedRelease(RandomProjection(30, 4), 2.0, vocabulary=rows[:9], sensitivity="vocabulary"),
     ):
-        expected, found = release.release(rows, noise(2)), release.release(kind(rows), noise(2))
+        expected, found = release.release(rows, seeded(2)), release.release(kind(rows), seeded(2))
         assert found.n_moved == expected.n_moved > 0
         np.testing.assert_allclose(found.rows, expected.rows, atol=2e-3)
 
@@ -402,7 +398,7 @@ def test_a_phi_that_is_not_kept_is_made_once_for_a_release(monkeypatch):
     assert release.tasks(4_000) == [slice(0, 4_000)]
     for each in (rows, sparse.csr_matrix(rows)):
         made.clear()
-        release.release(each, noise(1))
+        release.release(each, seeded(1))
         assert len(made) == 1
 
 
@@ -412,7 +408,7 @@ def test_the_second_moments_of_what_was_released_give_those_of_the_projected_row
         ProjectedRelease(RandomProjection(8, 3), 2.0, radius=1.0),
         ProjectedRelease(RandomProjection(8, 3), 8.0, noise="privunit"),
     ):
-        clean, released = release.encode(rows).rows, release.release(rows, noise(3)).rows
+        clean, released = release.encode(rows).rows, release.release(rows, seeded(3)).rows
         outer, noisy = (part[:, :, None] * part[:, None, :] for part in (clean, released))
         found = release.original_second_moment(noisy.mean(axis=0), released.mean(axis=0))
         gain = release.original_second_moment(np.eye(3), np.zeros(3)) - release.original_second_moment(
@@ -431,7 +427,7 @@ def test_what_overflows_although_it_is_within_the_radius_is_never_nan(dtype, noi
     rows = np.zeros((3, 300), dtype=dtype)
     rows[0], rows[1], rows[2, 0] = most / 200, -most / 200, most / 9
     for kind in (np.asarray, sparse.csr_matrix):
-        assert not np.isnan(release.release(kind(rows), noise(4)).rows).any()
+        assert not np.isnan(release.release(kind(rows), seeded(4)).rows).any()
         assert not np.isnan(release.encode(kind(rows)).rows).any()
 
 
@@ -440,7 +436,7 @@ def test_a_projection_beyond_single_precision_is_released_like_any_other(kind):
     # The declared radius is beyond it as well, so that the row is not shortened, and what it is projected to is.
     release = ProjectedRelease(RandomProjection(300, 4), 5.0, sensitivity="spectral", noise="privunit", radius=1e40)
     row = np.sign(release.projection.matrix[:1]) * np.finfo(np.float32).max / 2
-    released = release.release(kind(row.astype(np.float32)), noise(5))
+    released = release.release(kind(row.astype(np.float32)), seeded(5))
     assert released.n_moved == 0
     assert not np.isnan(released.rows).any()
 

@@ -11,17 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
-from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
+from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue, seeded
 
 from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import flip_threshold, threshold_log_odds
 from skldp.mechanisms._noise import Noise, RowNoise, noise_from
-
-
-def seeded(seed=0):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        return noise_from(seed)
 
 
 def first_words(_=None):

@@ -2,20 +2,19 @@
 
 import itertools
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import PicksThenDraw, assert_is_the_guarantee, intervals, lengths
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
+from laws import PicksThenDraw, assert_is_the_guarantee, intervals, lengths, seeded
 
-from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import LocalHashing, RandomizedResponse, noise_from
+from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
+from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 WORD = 2**64
 KINDS = [LocalHashing, HadamardResponse]
@@ -270,12 +269,6 @@ def test_as_many_buckets_as_categories_are_randomized_response():
     law = LocalHashing(2.0, 7)
     assert (law.n_buckets, law.n_digits) == (7, 1)
     assert (law.p, law.q) == RandomizedResponse(2.0, 7).support_probabilities()
-
-
-def seeded(seed=0):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        return noise_from(seed)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0])

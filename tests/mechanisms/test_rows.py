@@ -6,30 +6,21 @@ import pickle
 
 import numpy as np
 import pytest
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 
 from skldp import mechanisms as door
-from skldp.domains._columns import OrMissing
+from skldp.domains._columns import Categories, Integers, Interval, OrMissing
 from skldp.domains._domain import FiniteSet
 from skldp.mechanisms import (
-    Categories,
     Columns,
     Duchi,
-    DuchiVector,
     FieldKey,
     Gaussian,
-    Hybrid,
-    Integers,
-    Interval,
     Laplace,
-    LocalHashing,
-    MultivariateLaplace,
     Piecewise,
     PrivUnit,
     RandomizedResponse,
     ReleaseKey,
     RowMechanism,
-    SquareWave,
     bitrand,
     latent,
     ome,
@@ -37,22 +28,20 @@ from skldp.mechanisms import (
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
 from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     RandomizedResponseWithPrior,
 )
-from skldp.mechanisms.categorical._one_hot import (
-    CATEGORICAL_MECHANISMS,
-    OneHotLocalHashing,
-    OneHotRandomizedResponse,
-    SubsetSelection,
-    UnaryEncoding,
-)
+from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 from skldp.mechanisms.vector._projected_release import ProjectedRelease

@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
+from laws import Coin, OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
 from skldp.domains._domain import Box
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 from skldp.mechanisms.bits._fixed_point import complement_codes
@@ -136,19 +135,6 @@ def test_long_codes_are_drawn_in_chunks_that_follow_each_other():
         script += [word] if word < chunk.n_decided else [word, 2**63]
     drawn = joint.draw(ScriptedNoise(script), 1, np.dtype(np.uint16), Workspace())
     assert int(drawn[0]) == int(chunks[0]) << len(joint.chunks[1].thresholds) | int(chunks[1])
-
-
-class Coin(Noise):
-    """The first word is given; all others are zero."""
-
-    def __init__(self, word):
-        super().__init__(bytes(32), secure=False)
-        self.word = word
-
-    def fill(self, buffer):
-        buffer[...] = self.word
-        self.word = 0
-        return buffer
 
 
 @pytest.mark.parametrize("x", [-1.0, -0.37, 2.0**-40, 0.5, 1.0])

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import seeded
 
 from skldp.domains._columns import Categories, Columns, Interval, OrMissing
 from skldp.domains._domain import Codes
 from skldp.mechanisms import estimate_frequencies
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._record import (
     CategoricalRecord,
     MixedRecord,
@@ -24,10 +24,6 @@ from skldp.mechanisms._record import (
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse
 from skldp.shuffle._blanket_laws import pair_laws
 from tests.laws import THRESHOLD, chi_square_pvalue
-
-
-def seeded(key=0):
-    return Noise(key.to_bytes(32, "big"), secure=False)
 
 
 def law_of(record, codes):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths, released
+from laws import Coin, OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths, released
 
 from skldp.mechanisms._noise import Noise, RowNoise
 from skldp.mechanisms.numeric import _discrete_noise as discrete_noise
@@ -103,19 +103,6 @@ def test_a_piecewise_law_is_drawn_from_the_integers_of_its_guarantee(variant, ep
             for word in (edge - 1, edge):
                 same_in_blocks(mechanism, monkeypatch, x, lambda word=word: ScriptedNoise([word << 1] * 9))
     assert_is_the_guarantee(laws, mechanism.guarantee().epsilon, slack=1e-6)
-
-
-class Coin(Noise):
-    """The first word is given; all others are zero."""
-
-    def __init__(self, word):
-        super().__init__(bytes(32), secure=False)
-        self.word = word
-
-    def fill(self, buffer):
-        buffer[...] = self.word
-        self.word = 0
-        return buffer
 
 
 @pytest.mark.parametrize("kind", [Hybrid, HybridThreeOutputs])

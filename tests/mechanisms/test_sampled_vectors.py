@@ -5,21 +5,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import THRESHOLD, ScriptedNoise, assert_is_the_guarantee, intervals, ks_pvalue, lengths
+from laws import THRESHOLD, ScriptedNoise, assert_is_the_guarantee, intervals, ks_pvalue, lengths, seeded
 from scipy import special, stats
 
-from skldp.mechanisms import MultivariateLaplace, PrivUnit
+from skldp.mechanisms import PrivUnit
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.vector._multivariate_laplace import gaussians
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace, gaussians
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
 
 WORD = 2**64
-
-
-def noise(seed):
-    return Noise(bytes([seed] * 32), secure=False)
 
 
 class Coin(Noise):
@@ -61,12 +57,12 @@ def test_the_ball_and_the_projection_draw_the_cap_of_the_sphere():
     for x in (row, 10 * row, 0 * row):
         inside = ball.encode(x[None]).rows[0] / 3.0
         lifted = np.append(inside, math.sqrt(max(0.0, 1 - inside @ inside)))
-        expected = 3.0 * ball.sphere.release(lifted[None], noise(3)).rows[:, :-1]
-        np.testing.assert_allclose(ball.release(x[None], noise(3)).rows, expected, atol=3.0 * ball.sphere.step)
+        expected = 3.0 * ball.sphere.release(lifted[None], seeded(3)).rows[:, :-1]
+        np.testing.assert_allclose(ball.release(x[None], seeded(3)).rows, expected, atol=3.0 * ball.sphere.step)
     release = ProjectedRelease(RandomProjection(30, 5), 2.0, noise="privunit")
     projected = release.projection.apply(np.ones((1, 30)))
-    expected = PrivUnit(5, 2.0).release(projected, noise(4)).rows
-    np.testing.assert_array_equal(release.release(np.ones((1, 30)), noise(4)).rows, expected)
+    expected = PrivUnit(5, 2.0).release(projected, seeded(4)).rows
+    np.testing.assert_array_equal(release.release(np.ones((1, 30)), seeded(4)).rows, expected)
 
 
 @pytest.mark.parametrize(("d", "epsilon"), [(2, 0.5), (3, 4.0), (50, 2.0), (768, 10.0)])
@@ -118,7 +114,7 @@ def test_the_words_of_a_row_make_the_numbers_of_that_row(d, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gaussians_are_normal_in_both_precisions(dtype):
-    drawn = gaussians(noise(4), (3, 33_335), dtype)
+    drawn = gaussians(seeded(4), (3, 33_335), dtype)
     assert drawn.dtype == dtype
     assert ks_pvalue(drawn, stats.norm.cdf) > THRESHOLD
 
@@ -127,13 +123,13 @@ def test_gaussians_are_normal_in_both_precisions(dtype):
 def test_multivariate_laplace_adds_the_same_noise_to_every_row(d):
     mechanism = MultivariateLaplace(d, 2.0, sensitivity=1.5)
     row = np.random.default_rng(d).normal(size=(200, d))
-    released = mechanism.release(row, noise(5)).rows
+    released = mechanism.release(row, seeded(5)).rows
     # But for the rounding to the grid.
-    other = mechanism.release(np.zeros((200, d)), noise(5)).rows
+    other = mechanism.release(np.zeros((200, d)), seeded(5)).rows
     np.testing.assert_allclose(released - row, other, atol=mechanism.step)
 
 
 def test_every_row_of_a_block_has_its_own_coin_and_its_own_direction():
     for mechanism in (PrivUnit(20, 1.0), PrivUnitBall(20, 1.0, 1.0), MultivariateLaplace(20, 1.0)):
-        released = mechanism.release(np.ones((300, 20)), noise(6)).rows
+        released = mechanism.release(np.ones((300, 20)), seeded(6)).rows
         assert len({row.tobytes() for row in released}) == 300

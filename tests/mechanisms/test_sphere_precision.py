@@ -6,27 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, ks_pvalue
+from laws import THRESHOLD, ks_pvalue, seeded
 from scipy import sparse, stats
 
 from skldp.domains._domain import Ball
 from skldp.domains._norms import shrink_factors
-from skldp.mechanisms import MultivariateLaplace, PrivUnit
-from skldp.mechanisms._noise import Noise
+from skldp.mechanisms import PrivUnit
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.vector import _privunit as privunit
-from skldp.mechanisms.vector._multivariate_laplace import gaussian_rows
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace, gaussian_rows
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
 
 
-def noise(seed):
-    return Noise(bytes([seed] * 32), secure=False)
-
-
 def released_radii(mechanism, row, n, seed):
-    return np.linalg.norm(mechanism.release(np.tile(row, (n, 1)), noise(seed)).rows.astype(np.float64), axis=1)
+    return np.linalg.norm(mechanism.release(np.tile(row, (n, 1)), seeded(seed)).rows.astype(np.float64), axis=1)
 
 
 @pytest.mark.parametrize(("d", "epsilon", "n"), [(64, 5.0, 4_000), (64, 20.0, 4_000), (768, 50.0, 1_000)])
@@ -52,7 +47,7 @@ def test_what_rounding_moves_before_the_grid_is_below_a_millionth_of_a_step(d, e
     monkeypatch.setattr(privunit, "round_steps", lambda values, step: seen.append(values / 1))
     rows = np.random.default_rng(d).normal(size=(max(20, 20_000 // d), d)).astype(np.float32)
     rows *= np.geomspace(1e-30, 1e30, len(rows), dtype=np.float32)[:, None]
-    mechanism.release(rows, noise(6))
+    mechanism.release(rows, seeded(6))
     wide = seen[0].astype(np.longdouble)
     radii = np.sqrt((wide * wide).sum(axis=1))
     assert np.abs(radii - np.longdouble(mechanism.scale) / mechanism.step).max() < 1e-6
@@ -78,8 +73,8 @@ def test_the_precision_of_the_rows_is_not_released(d):
         # The radius is kept in the type of the rows: here both mean the same rows.
         inside = rows if isinstance(mechanism, PrivUnit) else mechanism.encode(rows).rows
         with np.errstate(over="ignore"):
-            expected = mechanism.release(inside.astype(np.float64), noise(1)).rows.astype(np.float32)
-        np.testing.assert_array_equal(mechanism.release(inside, noise(1)).rows, expected)
+            expected = mechanism.release(inside.astype(np.float64), seeded(1)).rows.astype(np.float32)
+        np.testing.assert_array_equal(mechanism.release(inside, seeded(1)).rows, expected)
 
 
 def rows_that_fail_elsewhere(d, dtype):
@@ -99,11 +94,11 @@ def rows_that_fail_elsewhere(d, dtype):
 def test_no_row_fails_and_all_are_released_at_one_length(d, dtype):
     rows = np.tile(rows_that_fail_elsewhere(d, dtype), (50, 1))
     mechanism = PrivUnit(d, 4.0)
-    released = mechanism.release(rows, noise(2)).rows.astype(np.float64)
+    released = mechanism.release(rows, seeded(2)).rows.astype(np.float64)
     np.testing.assert_allclose(np.linalg.norm(released, axis=1), mechanism.scale, rtol=1e-4)
-    assert np.isfinite(PrivUnitBall(d, 4.0, 2.0).release(rows, noise(2)).rows).all()
-    assert np.isfinite(MultivariateLaplace(d, 4.0, radius=2.0).release(rows, noise(2)).rows).all()
-    assert not np.isnan(MultivariateLaplace(d, 4.0).release(rows, noise(2)).rows).any()
+    assert np.isfinite(PrivUnitBall(d, 4.0, 2.0).release(rows, seeded(2)).rows).all()
+    assert np.isfinite(MultivariateLaplace(d, 4.0, radius=2.0).release(rows, seeded(2)).rows).all()
+    assert not np.isnan(MultivariateLaplace(d, 4.0).release(rows, seeded(2)).rows).any()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -112,7 +107,7 @@ def test_no_projected_row_fails(dtype, kind):
     rows = rows_that_fail_elsewhere(300, dtype)
     unit = ProjectedRelease(RandomProjection(300, 20), 4.0, noise="privunit")
     assert np.isfinite(unit.project(kind(rows)).rows).all()
-    released, moved = unit.release(kind(rows), noise(3))
+    released, moved = unit.release(kind(rows), seeded(3))
     assert moved == 0
     released = released.astype(np.float64)
     np.testing.assert_allclose(np.linalg.norm(released, axis=1), unit.inner.scale, rtol=1e-4)
@@ -122,13 +117,13 @@ def test_no_projected_row_fails(dtype, kind):
         unit.encode(kind(rows)).rows[3], expected / np.linalg.norm(expected), rtol=1e-3 if dtype == np.float32 else 1e-9
     )
     plain = ProjectedRelease(RandomProjection(300, 20), 4.0, sensitivity="spectral")
-    assert not np.isnan(plain.release(kind(rows), noise(3)).rows).any()
+    assert not np.isnan(plain.release(kind(rows), seeded(3)).rows).any()
 
 
 @pytest.mark.parametrize(("d", "epsilon"), [(2, 1.0), (3, 8.0), (40, 5.0)])
 def test_a_zero_row_is_released_as_a_uniform_direction(d, epsilon):
     mechanism = PrivUnit(d, epsilon)
-    released = mechanism.release(np.zeros((20_000, d)), noise(4)).rows / mechanism.scale
+    released = mechanism.release(np.zeros((20_000, d)), seeded(4)).rows / mechanism.scale
     law = stats.beta((d - 1) / 2, (d - 1) / 2, loc=-1, scale=2)
     for column in (0, d - 1):
         assert ks_pvalue(released[:, column], law.cdf) > THRESHOLD
@@ -147,7 +142,7 @@ def test_a_zero_row_takes_its_place_among_others_and_changes_none_of_them():
     rows = np.random.default_rng(0).normal(size=(9, 30))
     with_zero = rows.copy()
     with_zero[4] = 0
-    released, other = mechanism.release(rows, noise(5)).rows, mechanism.release(with_zero, noise(5)).rows
+    released, other = mechanism.release(rows, seeded(5)).rows, mechanism.release(with_zero, seeded(5)).rows
     np.testing.assert_array_equal(np.delete(released, 4, axis=0), np.delete(other, 4, axis=0))
     assert not (mechanism.encode(with_zero).rows[4]).any()
 
@@ -190,5 +185,5 @@ def test_the_margin_of_shrink_factors_covers_every_rounding(d, dtype):
 @pytest.mark.parametrize(("d", "in_single"), [(1, False), (2, False), (15, False), (16, True)])
 def test_directions_of_few_dimensions_are_drawn_in_double_precision(d, in_single):
     # In the plane the directions of single precision could be counted against the cells of the grid.
-    points, _ = gaussian_rows(noise(7), (400, d), Workspace())
+    points, _ = gaussian_rows(seeded(7), (400, d), Workspace())
     assert ((points == points.astype(np.float32)).mean() > 0.5) == in_single

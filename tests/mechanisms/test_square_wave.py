@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from skldp.mechanisms import Piecewise, SquareWave
+from skldp.mechanisms import Piecewise
 from skldp.mechanisms.numeric._bounded_features import make_mechanism
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
@@ -16,6 +16,7 @@ from skldp.mechanisms.numeric._distribution import (
     quantile_knots,
     ramp_width,
 )
+from skldp.mechanisms.numeric._piecewise import SquareWave
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 8.0)
 

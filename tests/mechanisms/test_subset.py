@@ -2,17 +2,15 @@
 
 import itertools
 import math
-import warnings
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, PicksThenDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths
+from laws import THRESHOLD, PicksThenDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths, seeded
 
-from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import RandomizedResponse, noise_from
+from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
@@ -165,9 +163,3 @@ def test_numbers_of_numpy_are_numbers():
     law = SubsetSelection(np.float64(1.0), np.int64(10))
     assert law.guarantee() == SubsetSelection(1.0, 10).guarantee()
     assert law.release(np.zeros((3, 1), dtype=np.int8), seeded()).rows.sum() == 9
-
-
-def seeded(seed=0):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        return noise_from(seed)

@@ -2,18 +2,16 @@
 
 import itertools
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, seeded
 
-from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import split_epsilon
-from skldp.mechanisms import RandomizedResponse, estimate_frequencies, noise_from
+from skldp.mechanisms import RandomizedResponse, estimate_frequencies
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
@@ -21,12 +19,6 @@ from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, Subs
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])
 METHODS = st.sampled_from(["krr", "sue", "oue", "subset", "hashing"])
-
-
-def seeded(seed=0):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        return noise_from(seed)
 
 
 @given(epsilons, st.integers(2, 6), variants)

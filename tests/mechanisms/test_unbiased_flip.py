@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, seeded
 from scipy.optimize import minimize
 
 from skldp.domains._domain import Box
-from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.bits._bit_flip import bitrand
 from skldp.mechanisms.bits._calibration import least_integer
 from skldp.mechanisms.bits._flip_laws import symmetric_law
@@ -24,10 +23,6 @@ from skldp.mechanisms.bits._unbiased import (
 )
 
 cost_lists = st.lists(st.floats(0.3, 6), min_size=1, max_size=5)
-
-
-def seeded(seed):
-    return Noise(bytes([seed]) * 32, secure=False)
 
 
 def released_law(costs, unit):

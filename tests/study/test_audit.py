@@ -6,8 +6,9 @@ from laws import THRESHOLD
 from scipy import stats
 from sklearn.base import BaseEstimator
 
-from skldp import LabelMatrixRR, PrivUnitTransformer, TargetPrivatizer
+from skldp import PrivUnitTransformer, TargetPrivatizer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.papers import LabelMatrixRR
 from skldp.study import audit_epsilon, audit_estimator, trials_needed
 from skldp.study._audit import AuditResult
 

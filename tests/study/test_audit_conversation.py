@@ -5,7 +5,8 @@ from itertools import count
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
+from skldp import PrivacyLedger
+from skldp.accounting import FiniteQuery, RegressionQuery
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.mechanisms._noise import noise_from
 from skldp.study import audit_epsilon

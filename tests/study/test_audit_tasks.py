@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from task_attack import audit_task, worst_records
 
-from skldp.learning import ClassificationProtocol, MomentsProtocol, RegressionProtocol, Task
+from skldp.learning import ClassificationProtocol, RegressionProtocol
 from skldp.learning._discriminant import DiscriminantProtocol
+from skldp.learning._moments import MomentsProtocol
+from skldp.learning._tasks import Task
 from skldp.mechanisms import Noise, noise_from
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study import audit_epsilon

@@ -9,7 +9,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skldp import (
     NumericPrivatizer,
@@ -18,10 +17,9 @@ from skldp import (
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
     privacy_guarantee,
-    privacy_utility_curve,
 )
 from skldp.exceptions import OutOfDomainWarning
-from skldp.study import ReleasedRowsRegressor
+from skldp.study import ReleasedRowsRegressor, privacy_utility_curve
 from skldp.study._curve import without_privacy
 
 _SPEC = importlib.util.spec_from_file_location(
@@ -46,19 +44,6 @@ REGRESSORS = [
     OneGradientRegressor(NumericPrivatizer(4.0, mechanism="piecewise", seed=0), seed=0, **BOUNDS),
     OneGradientRegressor(PrivUnitTransformer(4.0, norm=1.0, seed=0), seed=0, **BOUNDS),
 ]
-
-
-@pytest.mark.few(1, by="estimator")
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        ReleasedRowsRegressor(None, LinearRegression()),
-        ReleasedRowsRegressor(NumericPrivatizer(4.0, transform_noise=False, seed=0), LinearRegression()),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("model", REGRESSORS, ids=["rows", "values", "vectors"])

@@ -6,16 +6,9 @@ import pytest
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
 
 from skldp.study import PrivacyUtilityDisplay
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def point(stated, exact, score):

@@ -16,7 +16,6 @@ from federated_study import (
 )
 from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 
 from skldp import NumericPrivatizer
@@ -64,20 +63,6 @@ class FlipLabels(BaseEstimator):
         noise = noise_from(self.seed)
         other = classes[(np.searchsorted(classes, y) + 1 + noise.integers(len(classes) - 1, len(y))) % len(classes)]
         return np.where(noise.uniform(len(y)) < keep, y, other)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    X = X / 8 - 1
-    return X[:1200], y[:1200], X[1200:], y[1200:]
-
-
-@pytest.fixture(scope="module")
-def iris():
-    X, y = load_iris(return_X_y=True)
-    X = (X - X.mean(axis=0)) / 4
-    return X[::2], y[::2], X[1::2], y[1::2]
 
 
 def naive_fed_sgd(X, y, clients, n_rounds, step, model, bound=math.inf):

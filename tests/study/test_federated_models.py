@@ -21,17 +21,11 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.neural_network import MLPClassifier
 
-from skldp import LabelMatrixRR, NumericPrivatizer, PrivUnitTransformer
+from skldp import NumericPrivatizer, PrivUnitTransformer
 from skldp.exceptions import SeededNoiseWarning
+from skldp.papers import LabelMatrixRR
 from skldp.study import federated_learning
 from skldp.study._federated_parts import GradientRelease, ScoreModel
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    X = X / 8 - 1
-    return X[:1200], y[:1200], X[1200:], y[1200:]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import load_iris
 
 from skldp.accounting import shuffled
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -42,13 +41,6 @@ class Counting(TransformerMixin, BaseEstimator):
 def calls():
     Counting.calls.clear()
     return Counting.calls
-
-
-@pytest.fixture(scope="module")
-def iris():
-    X, y = load_iris(return_X_y=True)
-    X = (X - X.mean(axis=0)) / 4
-    return X[::2], y[::2], X[1::2], y[1::2]
 
 
 def naive_rounds(X, one_hot, clients, theta, *, steps, asked, n_steps, bounds=None):

@@ -8,13 +8,13 @@ from inversion_study import inversion_study
 from inversion_tables import audit_table, cell_likelihood, declared_cells, record_epsilons
 
 from skldp import TablePrivatizer
-from skldp.domains._columns import OrMissing
-from skldp.mechanisms import Duchi, Hybrid, Interval, Laplace, Piecewise, RandomizedResponse, SquareWave
+from skldp.domains._columns import Interval, OrMissing
+from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
 from skldp.mechanisms._record import NumberOrMissing
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import HybridThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
 from skldp.study._inversion import inversion_bound, pairwise_share
 
 pd = pytest.importorskip("pandas")

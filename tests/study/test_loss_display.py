@@ -7,16 +7,12 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from skldp.accounting import PrivacyLedger, RegressionQuery, loss_history
+from skldp import PrivacyLedger
+from skldp.accounting import RegressionQuery
+from skldp.accounting._learned import loss_history
 from skldp.study import PrivacyLossDisplay
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_draws_the_losses_of_a_ledgers_person():

@@ -6,15 +6,8 @@ from comparisons import NAMES, NASTY, small_comparison
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
 
 from skldp.study._report import plot_comparisons
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_many_mechanisms_have_several_panels_with_the_others_in_grey():

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from skldp.accounting import FiniteQuery, PrivacyLedger, RegressionQuery
+from skldp import PrivacyLedger
+from skldp.accounting import FiniteQuery, RegressionQuery
 from skldp.study import plan_questions
 
 RNG = np.random.default_rng(0)

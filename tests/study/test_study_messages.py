@@ -39,13 +39,13 @@ class Speaks(ClassifierMixin, BaseEstimator):
 
 
 CALLS = {
-    "curve": lambda X, y: skldp.privacy_utility_curve(PRIVATE, X, y, **CURVE),
-    "curve in two processes": lambda X, y: skldp.privacy_utility_curve(PRIVATE, X, y, n_jobs=2, **CURVE),
-    "curve with a score": lambda X, y: skldp.privacy_utility_curve(PRIVATE, X, y, scoring="f1", **CURVE),
-    "curve of a model that speaks": lambda X, y: skldp.privacy_utility_curve(
+    "curve": lambda X, y: skldp.study.privacy_utility_curve(PRIVATE, X, y, **CURVE),
+    "curve in two processes": lambda X, y: skldp.study.privacy_utility_curve(PRIVATE, X, y, n_jobs=2, **CURVE),
+    "curve with a score": lambda X, y: skldp.study.privacy_utility_curve(PRIVATE, X, y, scoring="f1", **CURVE),
+    "curve of a model that speaks": lambda X, y: skldp.study.privacy_utility_curve(
         make_pipeline(skldp.NumericPrivatizer(), Speaks()), X, y, **CURVE
     ),
-    "curve of labels": lambda X, y: skldp.privacy_utility_curve(
+    "curve of labels": lambda X, y: skldp.study.privacy_utility_curve(
         skldp.LabelPrivateClassifier(GaussianNB(), label_mechanism=skldp.LabelRR(classes=[0, 1])),
         *(X, y),
         **CURVE | {"param_name": "label_mechanism__epsilon"},
@@ -101,7 +101,7 @@ def test_a_scorer_that_names_labels_is_not_repeated():
     y = np.array(["no", TEXT] * 12)
     for scoring in ("f1", make_scorer(f1_score, pos_label=WHOLE), lambda *a: float(TEXT)):
         text, _ = told_by(
-            lambda s=scoring: skldp.privacy_utility_curve(PRIVATE, ROWS, y, scoring=s, **CURVE), ours_alone=True
+            lambda s=scoring: skldp.study.privacy_utility_curve(PRIVATE, ROWS, y, scoring=s, **CURVE), ours_alone=True
         )
         assert "scoring must fit the estimator and the target" in text
         assert not found_in(text)
@@ -113,7 +113,7 @@ def test_an_unknown_category_of_a_pipeline_is_not_named():
         make_pipeline(OneHotEncoder(), LogisticRegression()), label_mechanism=skldp.LabelRR(classes=[0, 1])
     )
     curve = {"param_name": "label_mechanism__epsilon", "epsilons": [2.0], "cv": 2}
-    text, _ = told_by(lambda: skldp.privacy_utility_curve(classifier, X, CLASSES, **curve), ours_alone=True)
+    text, _ = told_by(lambda: skldp.study.privacy_utility_curve(classifier, X, CLASSES, **curve), ours_alone=True)
     assert "raised ValueError" in text
     assert not found_in(text)
 
@@ -127,13 +127,13 @@ def test_audits_tell_neither_input(inputs):
     for release in (fitted, label_rr, lambda rows: rows):
         for companion in (None, TEXT, [NUMBER] * 5):
             text, result = told_by(
-                lambda r=release, c=companion: skldp.audit_epsilon(r, *inputs, n_trials=40, companion=c)
+                lambda r=release, c=companion: skldp.study.audit_epsilon(r, *inputs, n_trials=40, companion=c)
             )
             assert not found_in(text + str(result))
 
 
 def test_a_search_tells_no_value():
-    search = GridSearchCV(PRIVATE, {"numericprivatizer__epsilon": [1.0]}, cv=2, refit=skldp.smallest_epsilon())
+    search = GridSearchCV(PRIVATE, {"numericprivatizer__epsilon": [1.0]}, cv=2, refit=skldp.study.smallest_epsilon())
     # What has no rows is refused by the search itself, in words of its own.
     without_rows = {"a number", "an array of no dimension", "a string", "a dict", "a set", "nothing"}
     tables = [make for kind, make in MARKED_ROWS.items() if kind not in without_rows]

@@ -3,15 +3,8 @@ import pytest
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
 from theory_figures import bit_flips, corrected_ratios, label_flips
 from theory_table import TheoryDisplay
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_draws_a_panel_for_each_epsilon_and_a_line_for_each_mechanism():

@@ -124,7 +124,8 @@ class PrivacyLedger(LedgerReader):
 
     Examples
     --------
-    >>> from skldp.accounting import PrivacyLedger, RegressionQuery
+    >>> from skldp import PrivacyLedger
+    >>> from skldp.accounting import RegressionQuery
     >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
     >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
     >>> answers = ledger.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0])
@@ -404,7 +405,8 @@ class PrivacyLedger(LedgerReader):
 
         Examples
         --------
-        >>> from skldp.accounting import PrivacyLedger, RegressionQuery
+        >>> from skldp import PrivacyLedger
+        >>> from skldp.accounting import RegressionQuery
         >>> ledger = PrivacyLedger(1.0, bounds=(0, 1))
         >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
         >>> other = RegressionQuery("linear", coef=[-1.0], intercept=1.0, output_bounds=(0, 1), epsilon=0.5)
@@ -443,7 +445,8 @@ class PrivacyLedger(LedgerReader):
 
         Examples
         --------
-        >>> from skldp.accounting import PrivacyLedger, RegressionQuery
+        >>> from skldp import PrivacyLedger
+        >>> from skldp.accounting import RegressionQuery
         >>> ledger = PrivacyLedger(1.0, bounds=(0, 1), rule="basic")
         >>> query = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.75)
         >>> outputs = ledger.answer(query, ids=["ann", "bob"], draw=lambda people: [1, 0]).outputs

@@ -312,7 +312,7 @@ def admit_tenant(url: str, tenant: str) -> None:
 
     Examples
     --------
-    >>> from skldp.accounting import admit_tenant
+    >>> from skldp.accounting.ledger._store import admit_tenant
     >>> admit_tenant("postgresql://keeper@localhost/budgets", "clinic_a")  # doctest: +SKIP
     """
     store = open_store(url)

@@ -158,7 +158,7 @@ class DuchiVector(JointMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms import DuchiVector
+    >>> from skldp.mechanisms.numeric._duchi import DuchiVector
     >>> round(DuchiVector(1.0, 768).worst_variance)
     5503
     """

@@ -257,7 +257,7 @@ class SquareWave(Piecewise):
 
     Examples
     --------
-    >>> from skldp.mechanisms import SquareWave
+    >>> from skldp.mechanisms.numeric._piecewise import SquareWave
     >>> round(SquareWave(2.0).worst_variance, 3)
     1.509
     """
@@ -388,7 +388,7 @@ class Hybrid(_Mixture):
 
     Examples
     --------
-    >>> from skldp.mechanisms import Hybrid
+    >>> from skldp.mechanisms.numeric._piecewise import Hybrid
     >>> round(Hybrid(1.0).worst_variance, 3)
     4.289
     """

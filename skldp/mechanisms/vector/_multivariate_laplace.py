@@ -244,7 +244,7 @@ class MultivariateLaplace(RowMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms import MultivariateLaplace
+    >>> from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
     >>> print(MultivariateLaplace(300, epsilon=5.0, radius=1.0).guarantee())
     epsilon 5 per unit of distance (stated 5, over the declared diameter 10); multivariate Laplace, rounded to a lattice
     """

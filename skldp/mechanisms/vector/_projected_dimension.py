@@ -89,7 +89,7 @@ def gordon_delta(m: int, beta: float, width: float) -> float:
 
     Examples
     --------
-    >>> from skldp.mechanisms import gordon_delta
+    >>> from skldp.mechanisms.vector._projected_dimension import gordon_delta
     >>> round(gordon_delta(50, 0.93, 2.87), 5)
     0.00104
     """
@@ -131,7 +131,7 @@ def union_delta(m: int, beta: float, n_vectors: int) -> float:
 
     Examples
     --------
-    >>> from skldp.mechanisms import union_delta
+    >>> from skldp.mechanisms.vector._projected_dimension import union_delta
     >>> f"{union_delta(50, 0.93, 3_143):.1e}"
     '7.0e-11'
     """
