@@ -14,7 +14,6 @@ from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
 from skldp.client._fields import AnyField, CategoryField, NumberField, PairField
 from skldp.collection._answer_scores import (
-    Answers,
     CellScores,
     CodeScores,
     PartScores,
@@ -25,6 +24,7 @@ from skldp.collection._answer_scores import (
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.laws._integers import Answers
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,

@@ -95,7 +95,7 @@ class HadamardLaw(FavouringLaw):
     def supports(self, answers: Answers, code: int) -> Bools:
         """Return whether each report is one of a code's own."""
         row = code % (self.block_size - 1) + 1
-        return self._is_of_block(answers, code) & ~is_odd(answers.astype(np.int64) % self.block_size & row)
+        return np.asarray(self._is_of_block(answers, code) & ~is_odd(answers.astype(np.int64) % self.block_size & row))
 
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
         """Return the sums of weights of each code's own reports, by one transform."""
@@ -105,7 +105,7 @@ class HadamardLaw(FavouringLaw):
     def products(self, answers: Answers) -> Products:
         """Return the distinct answers, with their two products, by transforms of the blocks."""
         counts = np.bincount(answers, minlength=self.n_answers).astype(np.float64)
-        given = np.flatnonzero(counts)
+        given = np.flatnonzero(counts).astype(np.uint64)
 
         def supported(shares: Floats) -> Floats:
             table = np.zeros((self.n_blocks, self.block_size - 1))
@@ -151,7 +151,7 @@ class HadamardLaw(FavouringLaw):
 
     def _signed(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """Return the sums of weights of each report, by block, and of weights times signs of each code."""
-        table = np.bincount(answers, weights, self.n_answers).reshape(-1, self.block_size)
+        table: Floats = np.bincount(answers.astype(np.int64), weights, self.n_answers).reshape(-1, self.block_size)
         return table, hadamard_transform(table)[:, 1:].reshape(-1)[: self.n_codes]
 
     def _is_of_block(self, answers: Answers, code: int) -> Bools:

@@ -71,6 +71,9 @@ class Noise(Protocol):
     def integers(self, high: int, size: int | tuple[int, ...]) -> Ints:
         """Draw uniform integers below `high`."""
 
+    def subsets(self, n_rows: int, n: int, k: int) -> Ints:
+        """Draw `k` of the integers below `n` for each row."""
+
     def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
         """Return the stream for more noise about a few of `size` numbers."""
 

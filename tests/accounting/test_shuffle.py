@@ -121,7 +121,7 @@ def enumerated(mechanism, inputs):
             laws.append(law)
         return laws
     if isinstance(mechanism, UnaryEncoding):
-        p, q = Fraction(mechanism.own_count, 2**64), Fraction(mechanism.other_count, 2**64)
+        p, q = Fraction(mechanism.law.own_count, 2**64), Fraction(mechanism.law.other_count, 2**64)
         return [
             {
                 bits: math.prod((p if j == x else q) if bit else 1 - (p if j == x else q) for j, bit in enumerate(bits))

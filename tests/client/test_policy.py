@@ -17,7 +17,7 @@ from skldp.client._fields import NumberField, NumbersField
 from skldp.client._report_bytes import pack
 from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
-from skldp.laws._categories import UnaryLaw
+from skldp.laws._bits_of_codes import UnaryLaw
 from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs

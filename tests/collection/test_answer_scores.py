@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from laws import Reports, hadamard, hashing
 
 from skldp.collection._answer_scores import (
     CellScores,
+    CodeScores,
     Scores,
     StepScores,
-    CodeScores,
     grouped_sums,
     number_response,
     numbers,
@@ -19,8 +20,6 @@ from skldp.laws._categories import ResponseLaw
 from skldp.laws._integers import UnitLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._distribution import Ramps
 from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
@@ -118,17 +117,17 @@ CODES = [
     UnaryEncoding(2.0, 9),
     SubsetSelection(1.0, 2),
     SubsetSelection(0.5, 9),
-    LocalHashing(1.0, 5),
-    LocalHashing(0.7, 11),
-    HadamardResponse(1.0, 2),
-    HadamardResponse(0.5, 6),
-    HadamardResponse(2.5, 13),
+    hashing(1.0, 5),
+    hashing(0.7, 11),
+    hadamard(1.0, 2),
+    hadamard(0.5, 6),
+    hadamard(2.5, 13, 2),
 ]
 
 
 def code_chances(law, code, mechanism):
     """The exact law of the answers to a code, by the mechanism for tables where that has one of its reports."""
-    if isinstance(mechanism, LocalHashing | HadamardResponse):
+    if isinstance(mechanism, Reports):
         return np.exp(mechanism.log_likelihood(np.arange(law.n_answers), code))
     if isinstance(mechanism, SubsetSelection):
         rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))

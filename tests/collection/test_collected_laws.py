@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from laws import hadamard, hashing
 
 from skldp import Collector
 from skldp.client import CategoryField, Policy
@@ -9,8 +10,6 @@ from skldp.client._fields import NumberField, NumbersField
 from skldp.collection._answer_scores import CodeScores
 from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import bitrand
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import DuchiVector
@@ -19,7 +18,9 @@ from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 N_CODES = 11
 MECHANISMS = [
-    kind(epsilon, N_CODES) for kind in (SubsetSelection, LocalHashing, HadamardResponse) for epsilon in (0.5, 2.0)
+    kind(epsilon, N_CODES, *more)
+    for kind, *more in ((SubsetSelection,), (hashing,), (hadamard,), (hadamard, 4))
+    for epsilon in (0.5, 2.0)
 ]
 
 
@@ -58,9 +59,9 @@ def collector():
             NumbersField("signs", (NumberColumn("d", 0, 1), NumberColumn("e", 0, 1)), DuchiVector(2.0, 2).integer_law),
             NumberField("binary", 0.0, 1.0, bits),
             NumberField("bins", 0.0, 1.0, bins),
-            CategoryField("hash", values, LocalHashing(2.0, N_CODES).integer_law),
+            CategoryField("hash", values, hashing(2.0, N_CODES).integer_law),
             CategoryField("set", values, SubsetSelection(2.0, N_CODES).integer_law),
-            CategoryField("row", values, HadamardResponse(2.0, N_CODES).integer_law),
+            CategoryField("row", values, hadamard(2.0, N_CODES, 4).integer_law),
         ),
     )
     words = np.random.default_rng(7)

@@ -244,7 +244,7 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
     assert one.n_sampled == 1
     made, alone = one.fields
     assert alone.name == "s"
-    assert made.law == make_categorical_mechanism("best", 2.0, 6).law.integer_law
+    assert made.law == make_categorical_mechanism("best", 2.0, 6).integer_law
     for each in (policy, one):
         collector = Collector(each)
         for _ in range(60):

@@ -1,19 +1,18 @@
 import numpy as np
 import pytest
+from laws import hadamard, hashing
 
 from skldp.collection import _likeliest
 from skldp.collection._answer_scores import CodeScores
-from skldp.collection._likeliest import _products, likeliest_codes
+from skldp.collection._likeliest import likeliest_codes
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 # Hash functions of one digit, of digits that the categories fill or hardly fill, and of small and large primes.
 LAWS = [
-    *(LocalHashing(epsilon, k) for epsilon, k in ((1.0, 5), (5.0, 3), (0.1, 60), (1.0, 30), (3.5, 200), (2.0, 100))),
-    *(HadamardResponse(epsilon, k) for epsilon, k in ((1.0, 5), (3.0, 30), (5.0, 200))),
+    *(hashing(epsilon, k) for epsilon, k in ((1.0, 5), (5.0, 3), (0.1, 60), (1.0, 30), (3.5, 200), (2.0, 100))),
+    *(hadamard(*one) for one in ((1.0, 5), (3.0, 30, 16), (5.0, 200, 32))),
     RandomizedResponse(1.0, 7),
     SubsetSelection(1.0, 9),
     UnaryEncoding(1.0, 9),
@@ -38,9 +37,8 @@ def test_products_are_those_of_each_report(mechanism):
     """Against the table of what each report supports, with weights that differ between reports."""
     rng, k = np.random.default_rng(1), mechanism.n_classes
     answers = answers_of(mechanism, 300, rng)
-    scores = CodeScores(mechanism.integer_law)
-    table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
-    found = _products(mechanism.integer_law, answers)
+    table = np.array([mechanism.integer_law.supports(answers, code) for code in range(k)], dtype=float)
+    found = mechanism.integer_law.products(answers)
     assert found.counts.sum() == 300
     shares = rng.dirichlet(np.ones(k))
     each = np.repeat(found.supported(shares), found.counts.astype(int))
@@ -51,8 +49,8 @@ def test_products_are_those_of_each_report(mechanism):
 
 def test_reports_that_support_the_same_are_one():
     """Of the 148,824 reports of 1,000 categories at epsilon 4, multiples of a hash function are 2,862 in all."""
-    law = LocalHashing(4.0, 1_000).integer_law
-    found = _products(law, np.arange(law.n_answers, dtype=np.uint32))
+    law = hashing(4.0, 1_000).integer_law
+    found = law.products(np.arange(law.n_answers, dtype=np.uint32))
     assert len(found.counts) == 2_862
     assert (found.counts == 52).all()
 
@@ -63,8 +61,7 @@ def test_no_shares_are_likelier_than_the_certificate_allows(mechanism):
     rng, k = np.random.default_rng(2), mechanism.n_classes
     answers = answers_of(mechanism, 3_000, rng)
     law = mechanism.integer_law
-    scores = CodeScores(law)
-    table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
+    table = np.array([law.supports(answers, code) for code in range(k)], dtype=float)
     more = np.expm1(law.epsilon)
     found = likeliest_codes(law, answers)
     assert (found >= 0).all()
@@ -105,7 +102,7 @@ def test_shares_stay_as_even_as_the_certificate_allows():
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 def test_a_million_reports_of_many_categories_are_estimated():
     """Their table of bits would have 10^11 of them."""
-    mechanism = HadamardResponse(2.0, 100_000)
+    mechanism = hadamard(2.0, 100_000, 4)
     codes = np.minimum(np.random.default_rng(4).geometric(0.2, 1_000_000) - 1, 99_999)
     released = mechanism.release(codes[:, None], noise_from(np.random.default_rng(5))).rows
     found = likeliest_codes(mechanism.integer_law, released[:, 0].astype(np.uint32))

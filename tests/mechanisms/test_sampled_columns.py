@@ -59,7 +59,7 @@ def _answers(part, code):
 
 def _counts(part):
     if isinstance(part, OneHotRandomizedResponse):
-        return part.law.keep_count, part.law.other_count
+        return part.law.own_count, part.law.other_count
     _, other, own = part.code_counts
     return own, other
 
