@@ -15,7 +15,7 @@ The table has a line for every estimate: its coverage over all designs, the leas
 
 import argparse
 import itertools
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from skldp.client import Policy
 from skldp.client._fields import NumberField
 from skldp.collection import _survey_fields
 from skldp.collection._report_tables import ReportColumns, answer_bytes
+from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.mechanisms import Piecewise
 from skldp.mechanisms.numeric._piecewise import SquareWave
 
@@ -107,11 +108,15 @@ def coverage(population, epsilon, n, share, n_surveys, seed):
     return {name: (count / n_surveys, float(np.median(lengths[name]))) for name, count in held.items()}
 
 
+def _of_bytes(real, law, knots, spread):
+    return real(law, np.frombuffer(knots), spread=spread)
+
+
 def quicker():
     """Leave out the likeliest shares, which no interval depends on."""
-    real = _survey_fields.number_response
-    cached = lru_cache(maxsize=64)(lambda law, knots, spread: real(law, np.frombuffer(knots), spread=spread))
-    _survey_fields.number_response = lambda law, knots, spread=False: cached(law, knots.tobytes(), spread)
+    for kind in (LatticeLaw, MixtureLaw):
+        cached = lru_cache(maxsize=64)(partial(_of_bytes, kind.responses))
+        kind.responses = lambda law, knots, *, spread=False, cached=cached: cached(law, knots.tobytes(), spread)
     _survey_fields.likeliest_shares = lambda counts, response: np.full(len(response), 1 / len(response))
 
 

@@ -1,6 +1,6 @@
-"""Measure questions within a budget, planned epsilons, and losses of mixed histories and of linked records.
+"""Measure questions within a budget, planned epsilons, and losses of mixed histories.
 
-``python benchmarks/questions.py [runs]`` prints four tables; everything is drawn from fixed seeds.
+``python benchmarks/questions.py [runs]`` prints three tables; everything is drawn from fixed seeds.
 """
 
 import sys
@@ -10,8 +10,7 @@ import numpy as np
 
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
-from skldp.accounting._filters import BasicPrivacyFilter, Household
-from skldp.accounting._learned import Belief
+from skldp.accounting._filters import BasicPrivacyFilter
 from skldp.domains._columns import Interval
 from skldp.domains._constraints import OneHot
 from skldp.exceptions import SeededNoiseWarning
@@ -40,18 +39,6 @@ def answered(kind, run, rule, most=200):
             return count
         person.record(query, int(query.sample(row, noise)[0]))
     return most
-
-
-def rents():
-    """Four people who pay one rent, each asked for it at epsilon 1 under a budget of 1: separately, and as one."""
-    rent = RegressionQuery("linear", coef=[1.0, 0.0], intercept=0.0, output_bounds=(0, 1), epsilon=1.0)
-    home = Household(4, 2, shared=[0])
-    prior = Belief([0.001, 0.999], points=[[1.0, 0.0], [0.0, 0.0]])
-    separate = prior.knowledge_gain([(rent, 1)] * 4, [1.0, 0.0])
-    points = np.zeros((2, home.n_record))
-    points[0, 0] = 1.0
-    together = Belief([0.001, 0.999], points).knowledge_gain([(home.query(0, rent), 1)], [1.0, 0.0])
-    return separate, together
 
 
 def mixed_history(run):
@@ -96,9 +83,6 @@ def main(n_runs=10):
     print(f"loss of 12 answers about one record (regressions, classes, probabilities, releases), {n_runs} people:")
     for name, own in zip(("on a grid", "certified", "sum of losses", "epsilons"), losses.T, strict=True):
         print(f"  {name:14} {own.mean():.2f} +- {own.std(ddof=1):.2f}")
-    separate, together = rents()
-    print("confidence that the rent is high grows, after the answers that say so,")
-    print(f"  by a factor of {separate:.1f} with four budgets of 1, of {together:.2f} with one (limit {np.exp(1):.2f})")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from scipy import stats
 
 from skldp.laws._hadamard import HadamardLaw
 from skldp.laws._hashing import HashingLaw
+from skldp.laws._numbers import n_agreeing
 from skldp.laws._odds import least_count
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, Workspace
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing
-from skldp.mechanisms.numeric._duchi import _sign_mean
 
 # For fixed seeds: what passes once passes always.
 THRESHOLD = 1e-6
@@ -57,15 +57,14 @@ def duchi_vector_law(mechanism, x):
     """All 2^d answers of a DuchiVector to x of shape (d,), and their exact probabilities."""
     d = mechanism.n_outputs
     signs = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)
-    n_agree = int(mechanism.agreeing_share * 2**d)
-    p = Fraction(mechanism.threshold, 2**64)
-    means = [_sign_mean(value) for value in np.asarray(x, dtype=np.float64).tolist()]
+    n_agree, p = n_agreeing(d), Fraction(mechanism.integer_law.agreeing_count, 2**64)
+    means = [Fraction(round(value * 2.0**62), 2**62) for value in np.asarray(x, dtype=np.float64).tolist()]
     chances = [math.prod((1 + v * mean) / 2 for v, mean in zip(row, means, strict=True)) for row in signs.tolist()]
     law = []
     for s in signs:
         agreeing = sum(chance for chance, agrees in zip(chances, signs @ s > 0, strict=True) if agrees)
         law.append(p * agreeing / n_agree + (1 - p) * (1 - agreeing) / (2**d - n_agree))
-    return signs.astype(np.float64) * mechanism.magnitude, law
+    return signs.astype(np.float64) * mechanism.integer_law.largest, law
 
 
 def seeded(number=0):

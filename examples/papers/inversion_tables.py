@@ -10,6 +10,7 @@ import numpy.typing as npt
 from skldp.estimators._schema import columns_of
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._table_encoding import widths
+from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms._record import NumberOrMissing
 from skldp.mechanisms._rows import RowMechanism
@@ -17,8 +18,6 @@ from skldp.mechanisms.categorical._one_hot import OneHotMechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import Duchi, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Piecewise
 from skldp.study import audit_inversion
 from skldp.study._inversion import InversionResult, pairwise_share
 
@@ -145,28 +144,26 @@ def cell_likelihood(mechanism: RowMechanism, released: _Floats, value: float) ->
     if isinstance(unit, Laplace):
         return unit.log_likelihood(np.rint(answers / unit.step) * unit.step, place)
     with np.errstate(divide="ignore"):
-        return np.log(_chances(unit, answers, place))
+        return np.log(_chances(unit.integer_law, answers, place))
 
 
-def _chances(mechanism: Any, released: _Floats, value: float) -> _Floats:
+def _chances(law: Any, released: _Floats, value: float) -> _Floats:
     """Return the probability of answers of a law of one number in [-1, 1]."""
-    if isinstance(mechanism, Piecewise):
-        return _of_lattice(mechanism, released, value)
-    if isinstance(mechanism, Duchi | ThreeOutputs):
-        answers, weights = mechanism.output_law(value)
-        same = np.abs(released[:, None] - answers) <= _NEAR * np.maximum(1.0, np.abs(answers))
-        return np.asarray(same @ np.array([weight / TWO_64 for weight in weights]))
-    share = mechanism.threshold / TWO_64
-    few = _chances(mechanism.few_valued, released, value)
-    return few * (1 - share) + _of_lattice(mechanism.piecewise, released, value) * share
+    if isinstance(law, LatticeLaw):
+        return _of_lattice(law, released, value)
+    if isinstance(law, MixtureLaw):
+        few = _chances(law.few, released, value)
+        return few * (1 - law.share) + _of_lattice(law.lattice, released, value) * law.share
+    answers, weights = law.support(value)
+    same = np.abs(released[:, None] - answers) <= _NEAR * np.maximum(1.0, np.abs(answers))
+    return np.asarray(same @ np.array([weight / TWO_64 for weight in weights]))
 
 
-def _of_lattice(mechanism: Piecewise, released: _Floats, value: float) -> _Floats:
+def _of_lattice(law: LatticeLaw, released: _Floats, value: float) -> _Floats:
     """Return the probability of each cell: all cells have one weight, those of the inner interval more."""
-    n_cells, n_inner, base, extra = mechanism.lattice
-    steps = released / mechanism.step
+    steps = released / law.step
     cell = np.rint(steps)
-    on_lattice = (np.abs(steps - cell) <= _OFF_LATTICE) & (np.abs(cell) <= n_cells // 2)
-    after = cell + (n_cells // 2 + 1) - (value * mechanism.reach + (n_cells - n_inner) // 2)
-    inside = np.clip(after, 0, n_inner) - np.clip(after - 1, 0, n_inner)
-    return np.where(on_lattice, (base + extra * inside) / (n_cells * base + n_inner * extra), 0.0)
+    on_lattice = (np.abs(steps - cell) <= _OFF_LATTICE) & (np.abs(cell) <= law.n_cells // 2)
+    after = cell + (law.n_cells // 2 + 1) - (value * law.reach + (law.n_cells - law.n_inner) // 2)
+    inside = np.clip(after, 0, law.n_inner) - np.clip(after - 1, 0, law.n_inner)
+    return np.where(on_lattice, (law.base + law.extra * inside) / law.total, 0.0)

@@ -1,4 +1,20 @@
-"""Queries about a linear classifier: the predicted class, or the probability of one class."""
+r"""Queries about a linear classifier: the predicted class, or the probability of one class.
+
+The person's class is :math:`\arg\max_c \theta_c x + \gamma_c`; ties go to the first class. A :class:`ClassQuery` is
+answered by k-ary randomized response. Let d be the count of the most frequent answer to a query minus the count of the
+rarest. The log-likelihood of all answers to this query differs between two people by at most epsilon times d.
+
+A :class:`SoftmaxQuery` for class k is answered with 0 or 1 (Pan 2025, Eq. 5 and Appendix C):
+
+.. math:: P(1 \mid x) = \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} p(x), \quad
+          p(x) = \frac{e^{\theta_k x + \gamma_k}}{\sum_c e^{\theta_c x + \gamma_c}}.
+
+All answers to one such query depend on a single number p(x), so they have the law of the linear query y = p.
+
+**Rounding.** Products are added one feature at a time, so a record has the same scores in any batch and on any machine.
+Exponentials are assumed to be accurate to 4 units in the last place. Two computations of p then differ by at most
+:math:`(4 n_{classes} + 32)\, 2^{-53}`, and the loss includes the resulting change of the log-likelihood.
+"""
 
 import json
 import math
@@ -74,61 +90,7 @@ class _LinearClasses(KeyedQuery):
 
 @dataclass(frozen=True, eq=False)
 class ClassQuery(_LinearClasses):
-    r"""Query for the class that a linear classifier predicts, answered by k-ary randomized response.
-
-    Parameters
-    ----------
-    coef : array-like of shape (n_classes, n_features)
-        Coefficients :math:`\theta_c` of each class.
-    intercept : array-like of shape (n_classes,)
-        Intercept :math:`\gamma_c` of each class.
-    epsilon : float
-        Privacy budget of one answer in nats, above 0 and at most 30.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of features.
-    n_outputs : int
-        Number of classes. Output c is the position of class c.
-    output_bounds : tuple of two floats
-        Range of a class's share, (0, 1).
-    key : str
-        SHA-256 of the content. Queries with equal keys are the same release.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid.
-
-    Notes
-    -----
-    The person's class is :math:`\arg\max_c \theta_c x + \gamma_c`; ties go to the first class. Products are added to
-    :math:`\gamma_c` one feature at a time, so a record has the same class in any batch. The answer is that class with
-    probability :math:`e^\varepsilon / (e^\varepsilon + k - 1)`, and otherwise each other class with equal probability.
-    :class:`~skldp.mechanisms.RandomizedResponse` draws it.
-
-    **Privacy loss.** Let d be the count of the most frequent answer to a query minus the count of the rarest. The
-    log-likelihood of all answers to this query differs between two people by at most epsilon times d. A single answer
-    costs its full epsilon. Answers to other queries about the same record can offset it:
-    :func:`~skldp.accounting.realized_loss` bounds their joint loss.
-
-    References
-    ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Definition 3.3 and Appendix C.
-    P. Kairouz, S. Oh and P. Viswanath, "Extremal mechanisms for local differential privacy", JMLR 2016.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.accounting import realized_loss
-    >>> from skldp.accounting._class_query import ClassQuery
-    >>> query = ClassQuery(coef=[[1.0], [0.0], [-1.0]], intercept=[0.0, 0.5, 0.0], epsilon=np.log(2))
-    >>> np.exp(query.log_likelihood(0, [[-1.0], [0.0], [1.0]])).round(6)
-    array([0.25, 0.25, 0.5 ])
-    >>> [round(realized_loss([query] * len(answers), answers).upper, 4) for answers in ([0], [0, 0], [0, 1, 2])]
-    [0.6931, 1.3863, 0.0]
-    """
+    """Query for the predicted class; output c is the position of class c."""
 
     epsilon: float
 
@@ -166,44 +128,24 @@ class ClassQuery(_LinearClasses):
         return classes
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Return the log-probability of a class's position, given each row, as `RegressionQuery.log_likelihood`."""
+        """Return the log-probability of an output, given each row."""
         kept, other = (math.log(chance) for chance in self.mechanism.support_probabilities())
         return np.where(self.classes(X) == output_index(output, self.n_outputs), kept, other)
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> Ints:
-        """Draw the answer of each row, as `RegressionQuery.sample`."""
+        """Draw the answer of each row."""
         answers: Ints = self.mechanism.release(self.classes(X)[:, None], noise).rows[:, 0]
         return answers
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:
-        """Convert answers to unbiased estimates of the class indicators.
-
-        Parameters
-        ----------
-        outputs : array-like of int, shape (n_people,)
-
-        Returns
-        -------
-        ndarray of float64, shape (n_people, n_classes)
-            The expectation is 1 for the person's class and 0 for the others.
-        """
+        """Convert answers to unbiased estimates of the indicators of the classes, shape (n_people, n_classes)."""
         given = np.asarray(outputs, dtype=np.int64)[:, None] == np.arange(self.n_outputs)
         kept, other = self.mechanism.support_probabilities()
         estimates: Floats = (given - other) / (kept - other)
         return estimates
 
     def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[Floats, Floats]:
-        """Estimate the population shares of the classes, with standard errors.
-
-        Parameters
-        ----------
-        outputs : array-like of int, shape (n_people,)
-
-        Returns
-        -------
-        shares, standard_errors : ndarray of shape (n_classes,)
-            The shares are unbiased. Both are NaN without answers; the errors are infinite for a single answer.
-        """
+        """Estimate the population shares of the classes without bias, with standard errors; NaN without answers."""
         answers = np.asarray(outputs, dtype=np.int64)
         n = len(answers)
         if not n:
@@ -215,19 +157,7 @@ class ClassQuery(_LinearClasses):
         return found.frequencies, found.standard_errors
 
     def expected_error(self, n_people: int, mean: npt.ArrayLike | None = None) -> float:
-        """Return the largest expected standard error of a class's share among `n_people` answers.
-
-        Parameters
-        ----------
-        n_people : int
-        mean : array-like of shape (n_classes,), default=None
-            Expected shares. None assumes the largest variance.
-
-        Returns
-        -------
-        float
-            Infinity without people.
-        """
+        """Return the largest expected standard error of a share; without expected shares, for the largest variance."""
         kept, other = self.mechanism.support_probabilities()
         reported = np.array([0.5]) if mean is None else other + (kept - other) * np.clip(mean, 0.0, 1.0)
         largest = math.sqrt(float((reported * (1 - reported)).max())) / (kept - other)
@@ -250,63 +180,7 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxQuery(_LinearClasses):
-    r"""Query for the probability of one class in a softmax model, answered with 0 or 1.
-
-    Parameters
-    ----------
-    coef, intercept, epsilon
-        As in :class:`ClassQuery`.
-    position : int
-        Position of the class, from 0.
-
-    Attributes
-    ----------
-    n_features, key
-        As in :class:`ClassQuery`.
-    n_outputs : int
-        Number of outputs, 2.
-    output_bounds, output_values : tuple of two floats
-        Range of the probability and values of the outputs, (0, 1).
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid.
-
-    See Also
-    --------
-    ClassQuery : Query for the predicted class.
-
-    Notes
-    -----
-    The answer is drawn from
-
-    .. math:: P(1 \mid x) = \frac{1}{e^\varepsilon + 1} + \frac{e^\varepsilon - 1}{e^\varepsilon + 1} p(x), \quad
-              p(x) = \frac{e^{\theta_k x + \gamma_k}}{\sum_c e^{\theta_c x + \gamma_c}}.
-
-    **Privacy loss.** All answers to one query depend on a single number p(x) from 0 to 1, so they have the law of the
-    linear query y = p. A single answer costs at most its epsilon. Answers to other queries about the same record,
-    such as those for other classes, can offset it: :func:`~skldp.accounting.realized_loss` bounds their joint loss.
-
-    **Rounding.** Products are added one feature at a time, so a record has the same scores on every machine.
-    Exponentials are assumed to be accurate to 4 units in the last place. Two computations of p then differ by at most
-    :math:`(4 n_{classes} + 32)\, 2^{-53}`, and the loss includes the resulting change of the log-likelihood.
-
-    References
-    ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Eq. 5 and Appendix C.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.accounting import realized_loss
-    >>> from skldp.accounting._class_query import SoftmaxQuery
-    >>> query = SoftmaxQuery(coef=[[1.0], [0.0], [-1.0]], intercept=[0.0, 0.0, 0.0], position=0, epsilon=np.log(3))
-    >>> query.unit_response([[-1.0], [0.0], [1.0]]).round(3)
-    array([0.09 , 0.333, 0.665])
-    >>> [round(realized_loss([query] * len(answers), answers).upper, 3) for answers in ([1], [1, 1], [1, 0])]
-    [1.099, 2.197, 0.288]
-    """
+    """Query for the probability of the class at a position; the law is that of the linear query `share`."""
 
     position: int
     epsilon: float
@@ -323,7 +197,7 @@ class SoftmaxQuery(_LinearClasses):
 
     @cached_property
     def share(self) -> RegressionQuery:
-        """Regression query y = p with the same law."""
+        """Linear query y = p with the same law."""
         return RegressionQuery("linear", np.ones(1), 0.0, (0.0, 1.0), self.epsilon)
 
     @property
@@ -348,23 +222,23 @@ class SoftmaxQuery(_LinearClasses):
         return found
 
     def log_likelihood(self, output: int, X: npt.ArrayLike) -> Floats:
-        """Return the log-probability of an output, given each row, as :meth:`RegressionQuery.log_likelihood`."""
+        """Return the log-probability of an output, given each row."""
         return self.share.log_likelihood(output_index(output, 2), self.unit_response(X)[:, None])
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
-        """Draw the answer of each row, as :meth:`RegressionQuery.sample`."""
+        """Draw the answer of each row."""
         return self.share.sample(self.unit_response(X)[:, None], noise)
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:
-        """Convert answers to unbiased estimates of the probabilities, as :meth:`RegressionQuery.estimate`."""
+        """Convert answers to unbiased estimates of the probabilities."""
         return self.share.estimate(outputs)
 
     def estimate_mean(self, outputs: npt.ArrayLike) -> tuple[float, float]:
-        """Estimate the mean probability and its standard error, as :meth:`RegressionQuery.estimate_mean`."""
+        """Estimate the mean probability and its standard error."""
         return self.share.estimate_mean(outputs)
 
     def expected_error(self, n_people: int, mean: float | None = None) -> float:
-        """Return the expected standard error of the mean, as :meth:`RegressionQuery.expected_error`."""
+        """Return the expected standard error of the mean."""
         return self.share.expected_error(n_people, mean)
 
 

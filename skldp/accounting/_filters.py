@@ -1,19 +1,14 @@
-"""Privacy filters of one person and of a household: whether one more query may be answered."""
+"""Privacy filters of one person: whether one more query may be answered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats, Positions, kind_of
-from skldp._checks import check_integer, is_integer
 from skldp.accounting._decide import Rule, RuleName, decide
 from skldp.accounting._query import Query, checked_query
-from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._realized_loss import LossBounds
-from skldp.accounting.losses._region import Bounds, checked_box
+from skldp.accounting.losses._region import Bounds
 from skldp.mechanisms._finite_query import output_index
 
 if TYPE_CHECKING:
@@ -232,157 +227,3 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
         """Probability that the budget is exceeded."""
         assert self._rule.delta is not None
         return self._rule.delta
-
-
-@dataclass(frozen=True)
-class Household:
-    r"""Household whose members share some features and one privacy budget.
-
-    Each member's answer reveals shared features. With a budget per member, a statement about shared features could be
-    learnt at the sum of the budgets. The accounting therefore treats a household as one person. Its common record holds
-    the shared features once, followed by each member's own features. A query about a member becomes a query about the
-    common record, which any filter, ledger or certified loss accepts.
-
-    Parameters
-    ----------
-    n_members : int
-        Number of members, at least 1. All households of a ledger have the same number; some places may be empty.
-    n_features : int
-        Number of features of one person's record.
-    shared : sequence of int, default=()
-        Positions of the shared features, from 0.
-
-    Attributes
-    ----------
-    n_record : int
-        Number of features of the common record.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid.
-
-    Notes
-    -----
-    The learning limit then holds for statements about the household, such as "a member smokes". Members without shared
-    features still have one budget. Members who share all features count as one person who was asked several times.
-
-    References
-    ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Section 3.2.
-
-    Examples
-    --------
-    Two people at one address share the rent but not the age:
-
-    >>> from skldp.accounting import BayesianPrivacyFilter, RegressionQuery
-    >>> from skldp.accounting._filters import Household
-    >>> home = Household(2, 2, shared=[0])
-    >>> rent = RegressionQuery("linear", coef=[1.0, 0.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.5)
-    >>> together = BayesianPrivacyFilter(0.6, bounds=home.bounds((0, 1)))
-    >>> together.record(home.query(0, rent), 1)
-    >>> together.admits(home.query(1, rent))
-    False
-    """
-
-    n_members: int
-    n_features: int
-    shared: Sequence[int] = ()
-
-    def __post_init__(self) -> None:
-        check_integer("n_members", self.n_members, least=1)
-        check_integer("n_features", self.n_features, least=1)
-        places = list(self.shared)
-        wrong = [place for place in places if not is_integer(place) or not 0 <= place < self.n_features]
-        if wrong or len(set(places)) != len(places):
-            raise ValueError(
-                f"shared must be different positions from 0 to {self.n_features - 1}; got {self.shared!r}."
-            )
-        object.__setattr__(self, "shared", tuple(sorted(int(place) for place in places)))
-
-    @property
-    def n_record(self) -> int:
-        """Number of features of the common record."""
-        return len(self.shared) + self.n_members * len(self._own)
-
-    @property
-    def _own(self) -> list[int]:
-        return [place for place in range(self.n_features) if place not in self.shared]
-
-    def _places(self, member: int) -> Positions:
-        """Return the position of each feature of a member in the common record."""
-        n_own = len(self._own)
-        places = np.empty(self.n_features, dtype=np.intp)
-        places[list(self.shared)] = np.arange(len(self.shared))
-        places[self._own] = len(self.shared) + member * n_own + np.arange(n_own)
-        return places
-
-    def query(self, member: int, query: RegressionQuery) -> RegressionQuery:
-        """Convert a query about one member to a query about the common record.
-
-        Parameters
-        ----------
-        member : int
-            Position of the member, from 0.
-        query : RegressionQuery
-            Query about one person's record.
-
-        Returns
-        -------
-        RegressionQuery
-            Query about the common record, with the same law.
-
-        Raises
-        ------
-        ValueError
-            If `member` is out of range, or the query's number of features differs from `n_features`.
-        """
-        check_integer("member", member, least=0, most=self.n_members - 1)
-        if not isinstance(query, RegressionQuery) or query.n_features != self.n_features:
-            raise ValueError(f"query must be a RegressionQuery of {self.n_features} features; got {query!r}.")
-        coef = np.zeros(self.n_record)
-        coef[self._places(member)] = query.coef
-        return replace(query, coef=coef)
-
-    def bounds(self, bounds: Bounds) -> tuple[Floats, Floats]:
-        """Return the bounds of the common record, given those of one person's record.
-
-        Parameters
-        ----------
-        bounds : tuple (low, high)
-            Bounds of one person's record, each a number or one number per feature.
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_record,)
-        """
-        box = checked_box(bounds, n_features=self.n_features)
-        low, high = (np.concatenate([side[list(self.shared)], *[side[self._own]] * self.n_members]) for side in box)
-        return low, high
-
-    def records(self, X: Any) -> Floats:
-        """Return the common record of each household.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_households, n_members, n_features)
-            Records of the members. Shared features are taken from the first member.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_households, n_record)
-
-        Raises
-        ------
-        ValueError
-            If X has the wrong shape. The message contains no value of X.
-        """
-        rows = np.asarray(X)
-        if rows.ndim != 3 or rows.shape[1:] != (self.n_members, self.n_features) or rows.dtype.kind not in "iufb":
-            raise ValueError(
-                f"X must be numbers of shape (n_households, {self.n_members}, {self.n_features}); got {kind_of(rows)}."
-            )
-        common = np.empty((len(rows), self.n_record))
-        for member in reversed(range(self.n_members)):
-            common[:, self._places(member)] = rows[:, member]
-        return common

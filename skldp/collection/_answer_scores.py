@@ -12,12 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._integers import Answers, CodeLaw, GroupLaw, UnitLaw
-from skldp.laws._numbers import BinsLaw, BitsLaw, LatticeLaw, MixtureLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
-from skldp.laws._odds import TWO_64
-from skldp.mechanisms.numeric._distribution import Ramps, lattice_response
-from skldp.mechanisms.numeric._piecewise import lattice_variance
+from skldp.mechanisms.numeric._distribution import Ramps
 
 Floats = npt.NDArray[np.float64]
 # Smaller differences between two parts are rounding.
@@ -161,10 +157,9 @@ class StepScores(PartScores):
 
 def numbers(law: UnitLaw, answers: Answers) -> Scores:
     """Return the scores of a number in [-1, 1]."""
-    if isinstance(law, BinsLaw):
-        raise ValueError("Means need answers without bias, such as those of knots. Got a law of bins instead.")
-    ends = [law.value(answer) for answer in _outer_answers(law)]
-    return Scores(each(law.value, answers), min(ends), max(ends), two_valued=law.n_answers == 2)
+    if law.has_bias:
+        raise ValueError(f"Means need answers without bias, such as those of knots. Got a law of {law.name} instead.")
+    return Scores(each(law.value, answers), *law.ends, law.two_valued)
 
 
 def grouped_sums(law: GroupLaw, answers: Answers, weights: Floats) -> tuple[Floats, Floats, Floats, float]:
@@ -177,85 +172,19 @@ def grouped_sums(law: GroupLaw, answers: Answers, weights: Floats) -> tuple[Floa
         part = slice(start, start + size)
         values, (once, twice) = law.rows(different[part]), (of_one[part] for of_one in of_each)
         sums += once @ values, twice @ values**2, twice @ values
-    return sums[0], sums[1], sums[2], _largest_of_group(law)
-
-
-def _largest_of_group(law: GroupLaw) -> float:
-    if isinstance(law, ClosestLaw):
-        return law.largest
-    if not isinstance(law, SampledLaw):
-        # The scores are signs of one magnitude.
-        return max(map(abs, law.values(0)))
-    one = law.of_sampled
-    largest = (
-        _largest_of_group(one) if isinstance(one, GroupLaw) else max(map(abs, map(one.value, _outer_answers(one))))
-    )
-    return largest * law.n_values / law.n_sampled
+    return sums[0], sums[1], sums[2], law.largest
 
 
 def squares(law: UnitLaw, answers: Answers) -> Scores:
     """Return the scores of the square of a number in [-1, 1], up to the rounding to a lattice."""
-    lattice, share = lattice_of(law, "Variances")
-    constant, _, square = lattice_variance(lattice)
+    lattice, share = law.lattice_part("Variances")
+    constant, _, square = lattice.moments
 
     def score(answer: int) -> float:
         return (law.value(answer) ** 2 - constant) / (1 + square) / share if answer < lattice.n_cells else 0.0
 
     ends = [score(0), score(lattice.n_cells // 2), 0.0]
     return Scores(each(score, answers), min(ends), max(ends))
-
-
-def lattice_of(law: UnitLaw, what: str) -> tuple[LatticeLaw, float]:
-    """Return the lattice of a law or of a component of a mixture, and the component's share of the answers."""
-    # An answer shows its component of the mixture. Few outputs identify neither squares nor bins.
-    lattice = law.lattice if isinstance(law, MixtureLaw) else law
-    if not isinstance(lattice, LatticeLaw):
-        raise ValueError(f"{what} need mechanism='square_wave', or another law of a lattice. Got {law.name!r} instead.")
-    return lattice, law.lattice_count / TWO_64 if isinstance(law, MixtureLaw) else 1.0
-
-
-def number_response(
-    law: UnitLaw, knots: Floats, *, spread: bool = False
-) -> tuple[Floats, Callable[[Answers], npt.NDArray[np.int64]]]:
-    """Return the response to knots, if all numbers are knots, or to the bins around them, and the cells of answers.
-
-    Shapes: knots (n_knots,).
-    """
-    if isinstance(law, TwoAnswersLaw | ThreeAnswersLaw) and len(knots) <= law.n_answers:
-        return _few_response(law, knots), _as_cells
-    lattice, share = lattice_of(law, "Distributions")
-    starts, response = lattice_response(lattice, knots, spread=spread)
-    n_groups = response.shape[1]
-    if isinstance(law, MixtureLaw):
-        response = np.hstack([share * response, (1 - share) * _few_response(law.few, knots)])
-
-    def cells(answers: Answers) -> npt.NDArray[np.int64]:
-        found = np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
-        return np.where(answers < lattice.n_cells, found, n_groups + answers.astype(np.int64) - lattice.n_cells)
-
-    return response, cells
-
-
-def _few_response(law: TwoAnswersLaw | ThreeAnswersLaw, knots: Floats) -> Floats:
-    """Return the probabilities of few outputs, which are linear in the number and in its magnitude."""
-    if isinstance(law, TwoAnswersLaw):
-        plus = 0.5 + knots * (law.slope / TWO_64)
-        return np.stack([1 - plus, plus], axis=1)
-    # Divide first: a double array times a large Python integer fails in some versions of numpy.
-    zero = law.zero / TWO_64 - np.abs(knots) * (law.zero_lost / TWO_64)
-    lean = knots * ((law.zero_lost + 2 * law.wrong_lost) / TWO_64)
-    return np.stack([(1 - zero - lean) / 2, zero, (1 - zero + lean) / 2], axis=1)
-
-
-def _outer_answers(law: UnitLaw) -> list[int]:
-    """Return outputs that include those of the smallest and the largest value."""
-    if isinstance(law, MixtureLaw):
-        return [*_outer_answers(law.lattice), *(law.lattice.n_answers + one for one in _outer_answers(law.few))]
-    if isinstance(law, BitsLaw):
-        # Both signs, with no bit and with all bits of the magnitude.
-        half = law.n_answers // 2
-        return [0, half - 1, half, law.n_answers - 1]
-    return [0, law.n_answers - 1]
 
 
 def each(value: Callable[[int], float], answers: Answers) -> Floats:
@@ -269,7 +198,3 @@ def whole_answers(answers: Answers) -> tuple[list[int], npt.NDArray[np.intp]]:
     different, place = np.unique(answers, axis=0, return_inverse=True)
     whole = [int(one) if one.ndim == 0 else int.from_bytes(one.tobytes(), "big") for one in different]
     return whole, place.reshape(-1)
-
-
-def _as_cells(answers: Answers) -> npt.NDArray[np.int64]:
-    return answers.astype(np.int64)

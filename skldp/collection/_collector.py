@@ -38,8 +38,6 @@ from skldp.collection._survey_estimates import (
     within,
 )
 from skldp.collection._survey_fields import bins_of, distribution_of, filter_text, mean_of, noted, parts_of, weights_of
-from skldp.laws._closest_law import ClosestLaw
-from skldp.laws._numbers import SampledLaw
 
 _Consistent = Literal["project", "likelihood"] | None
 _Several = NumbersField | VectorField
@@ -482,8 +480,10 @@ class Collector(ReportStore):
         if isinstance(field, NumberField):
             return quotients(Sums.of(numbers(field.law, answers), weights), self.n_reports, level, what, labels)
         a, aa, ab, largest = grouped_sums(field.law, answers, w)
-        ends, two_valued = np.full(len(a), largest), not isinstance(field.law, SampledLaw | ClosestLaw)
-        sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high, two_valued)
+        ends = np.full(len(a), largest)
+        sums = Sums(
+            a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high, field.law.two_valued
+        )
         return quotients(sums, self.n_reports, level, what, labels)
 
     def _shares(

@@ -16,28 +16,13 @@ from skldp._texts import escaped
 from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
 from skldp.client._policy import Policy
 from skldp.client._vector_field import VectorField
-from skldp.collection._answer_scores import CellScores, StepScores, lattice_of
+from skldp.collection._answer_scores import CellScores, StepScores
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
 from skldp.domains._declared_columns import NumberColumn
 from skldp.laws._bits_of_codes import SubsetLaw
 from skldp.laws._categories import ResponseLaw
-from skldp.laws._closest_law import ClosestLaw
-from skldp.laws._integers import GroupLaw, UnitLaw
-from skldp.laws._numbers import (
-    BinsLaw,
-    BitsLaw,
-    KnotsLaw,
-    LatticeLaw,
-    MixtureLaw,
-    SampledLaw,
-    ThreeAnswersLaw,
-    TwoAnswersLaw,
-)
-from skldp.laws._odds import TWO_64
-from skldp.laws._points_law import PointsLaw
 from skldp.mechanisms.numeric._distribution import quantile_knots
-from skldp.mechanisms.numeric._piecewise import lattice_variance
 
 _MOST_PEOPLE = 10**12
 # Mean square of a number that is uniform in [-1, 1].
@@ -104,7 +89,7 @@ class _Spread(NamedTuple):
         bins, range_ = bins_of(number, None, max(int(n), 2)), number.high - number.low
         upto = np.arange(1, k := bins.scores.n_parts) / k
         if isinstance(bins.scores, StepScores):
-            lattice, share = lattice_of(number.law, "Distributions")
+            lattice, share = number.law.lattice_part("Distributions")
             step = 1 / (len(quantile_knots(lattice, share * n)) - 1)
             below, both = bins.scores.ramps.variances(upto)
             ramp = ramps_of(number, np.array([number.center]), np.array([step * range_]))
@@ -236,60 +221,16 @@ def _scores(field: AnyField) -> Iterator[_Plan]:
         what = f"{'table' if isinstance(field, PairField) else 'shares'} of {field.name}"
         yield _Plan(what, field.name, other + (own - other) / k - 1 / k**2)
     elif isinstance(field, NumbersField):
-        square = _square_of_group(field.law)
         for column in field.columns:
-            yield _Plan(_mean_of(column), column.name, square, column.radius)
+            yield _Plan(_mean_of(column), column.name, field.law.usual_square, column.radius)
     elif isinstance(field, VectorField):
         # Of vectors at the bound whose directions are uniform.
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
-    elif not isinstance(field.law, BinsLaw):
-        yield _Plan(_mean_of(field), field.name, _square_of_number(field.law), field.radius)
+    elif not field.law.has_bias:
+        yield _Plan(_mean_of(field), field.name, field.law.usual_square, field.radius)
 
 
 def _mean_of(column: NumberColumn) -> str:
     return f"mean of {column.name}{' in days' if column.is_date else ''}"
-
-
-def _square_of_number(law: UnitLaw) -> float:
-    """Return the mean square of the unbiased estimate of a uniform number in [-1, 1]."""
-    if isinstance(law, TwoAnswersLaw):
-        return law.value(0) ** 2
-    if isinstance(law, ThreeAnswersLaw):
-        return law.value(0) ** 2 * (1 - (law.zero - law.zero_lost / 2) / TWO_64)
-    if isinstance(law, LatticeLaw):
-        constant, _, square = lattice_variance(law)
-        return constant + (1 + square) * _SQUARE
-    if isinstance(law, MixtureLaw):
-        share = law.lattice_count / TWO_64
-        return share * _square_of_number(law.lattice) + (1 - share) * _square_of_number(law.few)
-    if isinstance(law, KnotsLaw | PointsLaw):
-        gaps = np.diff(np.array(law.knots, float)) if isinstance(law, KnotsLaw) else np.ones(law.n_points - 1)
-        # Random rounding of a uniform number gives a knot half of the length beside it.
-        rounded = (np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum())
-        if isinstance(law, KnotsLaw):
-            other = law.response.other_count / TWO_64
-            answered = other + (1 - len(rounded) * other) * rounded
-        else:
-            answered = rounded @ (np.array(law.rows) / TWO_64).astype(np.float64)
-        return float(answered @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
-    assert isinstance(law, BitsLaw)
-    flips = [count / TWO_64 for count in law.flip_counts]
-    of_sign, last = 1 / (1 - 2 * flips[0]) ** 2, 2 ** (len(flips) - 1) - 1
-    if not last:
-        return of_sign
-    of_bits = sum(4**place * q * (1 - q) / (1 - 2 * q) ** 2 for place, q in enumerate(reversed(flips[1:])))
-    # Random rounding to a magnitude adds r (1 - r), r uniform.
-    return of_sign * (_SQUARE + (1 / 6 + of_bits) / last**2)
-
-
-def _square_of_group(law: GroupLaw) -> float:
-    """Return the mean square of the estimate of one of several uniform numbers."""
-    if isinstance(law, ClosestLaw):
-        return _SQUARE + law.across * law.square_radius
-    if isinstance(law, SampledLaw):
-        one = law.of_sampled
-        square = _square_of_number(one) if isinstance(one, UnitLaw) else _square_of_group(one)
-        return square * law.n_values / law.n_sampled
-    return law.values(0)[0] ** 2

@@ -19,8 +19,6 @@ from skldp.collection._answer_scores import (
     PartScores,
     Scores,
     StepScores,
-    lattice_of,
-    number_response,
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
@@ -60,7 +58,7 @@ class Bins:
             combine = (of_places == np.arange(last + 1)[:, None]).astype(np.float64)
             self.scores = scores.combined(combine)
             return
-        lattice, share = lattice_of(field.law, "Distributions")
+        lattice, share = field.law.lattice_part("Distributions")
         tops = np.ceil(edges[1:-1]) if field.whole else edges[1:-1]
         width = (field.high - field.low) * ramp_width(lattice, share * n)
         # A ramp takes at most half of its bin.
@@ -73,12 +71,12 @@ class Bins:
 def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores] | None:
     """Return the possible values of a number, with scores of their shares."""
     places = np.arange(field.low, field.high + 1) if _has_integer_bins(field) else np.empty(0)
-    return (places, CellScores(*number_response(field.law, field.unit_places(places)))) if len(places) else None
+    return (places, CellScores(*field.law.responses(field.unit_places(places)))) if len(places) else None
 
 
 def ramps_of(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
     """Return the ramps below places of a number."""
-    lattice, share = lattice_of(field.law, "Distributions")
+    lattice, share = field.law.lattice_part("Distributions")
     return Ramps(lattice, field.unit_places(tops), widths / field.radius, share)
 
 
@@ -93,7 +91,7 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
         shares = likeliest_shares(scores.counts(answers), scores.response)
         upto = Sums.of_parts(scores.combined(np.tri(scores.n_parts)[:-1]), answers)
         return DistributionEstimate.around(places, shares, n), upto, places, places
-    lattice, share = lattice_of(field.law, "Distributions")
+    lattice, share = field.law.lattice_part("Distributions")
     places = field.center + field.radius * quantile_knots(lattice, share * n)
     if field.whole:
         places = np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high))
@@ -101,7 +99,7 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     places = np.unique(places)
     # There is no integer between neighbours.
     is_exact = field.whole and bool((np.diff(places) == 1).all())
-    response, cells = number_response(field.law, field.unit_places(places), spread=not is_exact)
+    response, cells = field.law.responses(field.unit_places(places), spread=not is_exact)
     given = np.bincount(cells(answers), minlength=response.shape[1]).astype(np.float64)
     found = DistributionEstimate.around(places, likeliest_shares(given, response), n)
     ramps = ramps_of(field, places[1:], np.diff(places))
@@ -143,7 +141,7 @@ def estimates_of(field: AnyField) -> str:
     names = ["mean"]
     if isinstance(field, NumberField):
         with suppress(ValueError):
-            lattice_of(field.law, "Variances")
+            field.law.lattice_part("Variances")
             names.append("variance")
         with suppress(ValueError):
             bins_of(field, None, 2)

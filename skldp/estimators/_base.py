@@ -249,6 +249,87 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
+class TargetTransformer(LocalTransformer, auto_wrap_output_keys=None):
+    """Base class of the transformers of y. Hooks are those of :class:`LocalTransformer`, given y instead of X."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, y: Any) -> Self:  # type: ignore[override]  # a transformer of y
+        """Declare the mechanism and its guarantee.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels or targets, which are only checked if their classes or bounds are declared.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the declared classes, or a target is not a finite number.
+        """
+        self._fit_rows(self._as_given(y))
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, y: Any, ids: Any = None) -> np.ndarray:  # type: ignore[override]  # a transformer of y
+        """Fit, then release every label or target with noise.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels or targets.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Distinct ids of the people, as in `transform`.
+
+        Returns
+        -------
+        y_released : ndarray
+            As by `transform`.
+        """
+        given = self._as_given(y)
+        return self._encoded(self._release(self._fit_rows(given), ids=ids), given)
+
+    def transform(self, y: Any, ids: Any = None) -> np.ndarray:
+        """Release every label or target.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels or targets.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Distinct ids of the people; required with a `ledger`, refused without.
+
+        Returns
+        -------
+        y_released : ndarray
+            Labels of the same type, numbers of the shape of y, or the vectors that the mechanism releases.
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the classes; nothing is released then.
+        BudgetExhaustedError
+            If the ledger refuses a person. Then nothing is released or charged.
+        """
+        return self._release_into(y, None, ids)
+
+    def _as_given(self, y):
+        """Return y as an array."""
+        return y
+
+    def _release_into(self, X, out, ids=None, keyed=None, counts=None):
+        return super()._release_into(self._as_given(X), out, ids, keyed, counts)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        tags.input_tags.two_d_array = False
+        return tags
+
+
 def is_charged(estimator, ids):
     """Return whether a ledger charges a release; raise ValueError unless ids come with a ledger."""
     ledger = getattr(estimator, "ledger", None)

@@ -101,7 +101,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     ----------
     estimator_ : estimator
         The fitted model.
-    query_ : RegressionQuery, ClassQuery or SoftmaxQuery
+    query_ : RegressionQuery, or a query about classes
         The query.
     bounds_ : tuple of two ndarrays of shape (n_features,), or Domain
     ledger_ : PrivacyLedger

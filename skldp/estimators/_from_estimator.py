@@ -71,11 +71,10 @@ def query_from_estimator(
 
     Returns
     -------
-    RegressionQuery, ClassQuery or SoftmaxQuery
+    RegressionQuery, or a query about classes
         ``"linear"`` where the model stays within `output_bounds` over `bounds`, ``"truncated"`` where it may leave
-        them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities; a
-        ``ClassQuery`` for more than two classes, and a
-        ``SoftmaxQuery`` for one of them.
+        them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities. For more than two
+        classes, the query's ``kind`` is ``"classes"``, or ``"softmax"`` about one of them.
 
     Raises
     ------

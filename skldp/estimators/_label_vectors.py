@@ -4,15 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import kind_of
 from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes
-from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, learnt_values
+from skldp.estimators._class_codes import declared_values, decode, encode, learnt_values
 from skldp.estimators._labels import LabelReleaser
-from skldp.estimators._validation import Seed, as_table
+from skldp.estimators._validation import as_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._record import MixedRecord, sampled_shares
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
@@ -60,9 +59,6 @@ class LabelLaplaceVector(LabelReleaser):
     epsilon 1 per label (stated 1); this step alone; for a pipeline use privacy_guarantee(pipeline)
     """
 
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        super().__init__(epsilon, classes=classes, seed=seed)
-
     def estimate_frequencies(self, y: Any) -> FrequencyEstimate:
         """Estimate without bias how often each class occurs among these people, from released rows.
 
@@ -83,9 +79,6 @@ class LabelLaplaceVector(LabelReleaser):
 
     def _make_mechanism(self, classes):
         return LabelLaplaceVectorMechanism(float(self.epsilon), classes.size)
-
-    def _decoded(self, answers, dtype):
-        return answers
 
 
 class LabelMatrixRR(LabelReleaser):
@@ -130,9 +123,6 @@ class LabelMatrixRR(LabelReleaser):
     epsilon 4 per label (stated 4, per feature 2); this step alone; for a pipeline use privacy_guarantee(pipeline)
     """
 
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        super().__init__(epsilon, classes=classes, seed=seed)
-
     def estimate_frequencies(self, y: Any) -> list[FrequencyEstimate]:
         """Estimate without bias how often each true class occurs in each column, from released labels.
 
@@ -147,7 +137,7 @@ class LabelMatrixRR(LabelReleaser):
             One for each column, in the order of ``classes_``.
         """
         check_is_fitted(self)
-        codes = self._codes(self._labels(y), self.classes_)
+        codes = self._codes(self._as_given(y), self.classes_)
         estimates = []
         for column, part, own in zip(codes.T, self.mechanism_.parts, self.classes_, strict=True):
             keep, other = part.support_probabilities()
@@ -155,7 +145,7 @@ class LabelMatrixRR(LabelReleaser):
             estimates.append(estimate_frequencies(counts, column.size, keep, other, categories=own))
         return estimates
 
-    def _labels(self, y):
+    def _as_given(self, y):
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         labels = as_table(y, "y", dtype=None)
@@ -186,13 +176,9 @@ class LabelMatrixRR(LabelReleaser):
         columns = Columns.of({f"y{j}": domain for j, domain in enumerate(domains)})
         return _LabelRecord(columns, sampled_shares(float(self.epsilon), domains, [1] * len(domains), None))
 
-    def _empty_release(self, n_rows, dtype):
-        dtypes = [decoded_dtype(own, dtype) for own in self.classes_]
-        return np.empty((n_rows, len(dtypes)), dtype=np.result_type(*dtypes))
-
-    def _decoded(self, answers, dtype):
-        columns = zip(answers.astype(np.int64).T, self.classes_, strict=True)
-        return np.column_stack([decode(codes, own, dtype) for codes, own in columns])
+    def _encoded(self, released, X, *, noisy=True):
+        columns = zip(released.astype(np.int64).T, self.classes_, strict=True)
+        return np.column_stack([decode(codes, own, np.asarray(X).dtype) for codes, own in columns])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_epsilon
-from skldp.estimators._base import LEDGER, is_charged, release_charged
+from skldp.estimators._base import LEDGER, TargetTransformer
 from skldp.estimators._class_codes import declared_values, decode, decoded_dtype, encode, labels_1d, learnt_values
-from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee
-from skldp.estimators._validation import EPSILON, FLOATS, NOISE_PARAMETERS, Seed, fit_context
-from skldp.mechanisms._noise import noise_from
+from skldp.estimators._guarantee_mixin import attach_guarantee
+from skldp.estimators._validation import EPSILON, NOISE_PARAMETERS, Seed
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
@@ -23,12 +21,8 @@ if TYPE_CHECKING:
     from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 
 
-class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
-    """Base class of the transformers of y: labels to codes, and one mechanism.
-
-    A subclass defines the hooks ``_make_mechanism(classes)`` and ``_decoded(answers, dtype)``. One with parameters of
-    its own defines ``__init__``.
-    """
+class LabelReleaser(TargetTransformer, auto_wrap_output_keys=None):
+    """Base class of the transformers of labels, with the hook ``_make_mechanism(classes)``."""
 
     _parameter_constraints: dict = {
         "epsilon": EPSILON,
@@ -41,84 +35,19 @@ class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_o
         self.classes = classes
         self.seed = seed
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, y: Any) -> Self:
-        """Declare the mechanism and its guarantee.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            The private labels. With declared `classes` they are only checked.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If a label is not one of the declared classes.
-        """
-        self._declare(self._labels(y))
-        return self
-
-    def transform(self, y: Any, ids: Any = None) -> np.ndarray:
-        """Release every label.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            The private labels.
-        ids : array-like of int or str, shape (n_samples,), default=None
-            Distinct ids of the people; required with a `ledger`, refused without.
-
-        Returns
-        -------
-        y_released : ndarray
-            Labels of the same type, shape (n_samples,), or the vectors that the mechanism releases.
-
-        Raises
-        ------
-        ValueError
-            If a label is not one of the classes; nothing is released then.
-        BudgetExhaustedError
-            If the ledger refuses a person. Then nothing is released or charged.
-        """
-        return self._release_into(y, None, ids)
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, y: Any, ids: Any = None) -> np.ndarray:
-        """Fit, then release every label with noise.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            The private labels.
-        ids : array-like of int or str, shape (n_samples,), default=None
-            Distinct ids of the people, as in `transform`.
-
-        Returns
-        -------
-        y_released : ndarray
-            As by `transform`.
-        """
-        y = self._labels(y)
-        return self._release_labels(self._declare(y), y.dtype, ids=ids)
-
-    def _declare(self, y):
-        """Set the fitted attributes, and return the codes of y."""
+    def _fit_rows(self, X):
+        """Set the fitted attributes, and return the codes of the labels."""
+        self._forget_guarantee()
         check_epsilon(self.epsilon)
-        classes = self._classes(y)
-        mechanism = self._make_mechanism(classes)
-        codes = self._codes(y, classes)
-        self.mechanism_ = mechanism
-        self.classes_ = classes
+        classes = self._classes(X)
+        mechanism, codes = self._make_mechanism(classes), self._codes(X, classes)
+        self.mechanism_, self.classes_ = mechanism, classes
         learnt = "the classes" if self.classes is None else ""
         attach_guarantee(self, mechanism.guarantee(), learnt, "classes=[...]")
         return codes
 
-    def _labels(self, y):
-        """Return labels as an array; a pipeline gives X to its steps, which may have one column."""
+    def _as_given(self, y):
+        # A pipeline gives X to its steps, which may have one column.
         return labels_1d(y, columns=0)
 
     def _classes(self, y):
@@ -129,41 +58,11 @@ class LabelReleaser(GuaranteeMixin, TransformerMixin, BaseEstimator, auto_wrap_o
         """Return the codes of labels, shape (n_samples, n_columns)."""
         return encode(y, classes, "y")[:, None]
 
-    def _rows(self, y, *, reset):
-        return self._codes(self._labels(y), self.classes_)
-
-    def _encoded(self, released, y):
-        return released
-
-    def _empty_release(self, n_rows, dtype):
-        taken = np.dtype(dtype if dtype in FLOATS else np.float64)
-        return np.empty((n_rows, self.mechanism_.n_outputs), dtype=self.mechanism_.output_dtype(taken))
-
-    def _can_be_written_to(self, dtype):
-        return np.can_cast(self.mechanism_.output_dtype(np.dtype(np.float64)), dtype, "same_kind")
-
-    def _release_into(self, y, out, ids=None, keyed=None, counts=None):
-        check_is_fitted(self)
-        self._check_unchanged()
-        y = self._labels(y)
-        return self._release_labels(self._codes(y, self.classes_), y.dtype, out, ids, keyed)
-
-    def _release_labels(self, codes, dtype, out=None, ids=None, keyed=None):
-        if is_charged(self, ids):
-            answers = release_charged(self, codes, ids)
-        elif keyed is not None:
-            answers = keyed.key.release(self.mechanism_, codes, keyed.ids).rows
-        else:
-            answers = self.mechanism_.release(codes, noise_from(self.seed)).rows
-        released = self._decoded(answers, dtype)
-        if out is None:
-            return released
-        out[...] = released
-        return out
+    def _rows(self, X, *, reset):
+        return self._codes(X, self.classes_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
         tags.target_tags.one_d_labels = True
         return tags
 
@@ -204,17 +103,14 @@ class LabelPrivatizer(LabelReleaser):
         """Probability of releasing class j (column) if the true class is i (row)."""
         return self.mechanism_.flip_matrix
 
-    def _empty_release(self, n_rows, dtype):
-        return np.empty(n_rows, dtype=decoded_dtype(self.classes_, dtype))
-
     def _can_be_written_to(self, dtype):
         # Classes must not depend on the dtype of the labels.
         own = self.classes_.dtype
         same_kind = own.kind == dtype.kind and np.can_cast(own, dtype, "safe")
         return same_kind or decoded_dtype(self.classes_, dtype) == dtype
 
-    def _decoded(self, answers, dtype):
-        return decode(answers[:, 0], self.classes_, dtype)
+    def _encoded(self, released, X, *, noisy=True):
+        return decode(released[:, 0], self.classes_, np.asarray(X).dtype)
 
 
 class LabelRR(LabelPrivatizer):
@@ -374,10 +270,6 @@ class LabelLaplace(LabelPrivatizer):
     >>> round(label_laplace.privacy_guarantee_.epsilon, 4), label_laplace.privacy_guarantee_.stated
     (0.4934, 1.0)
     """
-
-    # Python names the class of __init__ in the TypeError of an unknown parameter.
-    def __init__(self, epsilon: float = 1.0, *, classes: npt.ArrayLike | None = None, seed: Seed = None) -> None:
-        super().__init__(epsilon, classes=classes, seed=seed)
 
     def _make_mechanism(self, classes):
         return LabelLaplaceMechanism(float(self.epsilon), classes.size)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers, kind_of
 from skldp._checks import check_epsilon, is_number
-from skldp.estimators._base import LocalTransformer, check_bounds_of_type
+from skldp.estimators._base import TargetTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
     BOUNDS,
@@ -24,7 +24,6 @@ from skldp.estimators._validation import (
     check_bounds,
     check_finite,
     check_numbers,
-    fit_context,
 )
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import share_out
@@ -43,7 +42,7 @@ _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
 _LARGEST_LEARNT = 1e60
 
 
-class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
+class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
     r"""Release regression targets within declared bounds through a mechanism for one number.
 
     Parameters
@@ -147,51 +146,6 @@ class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
         self.prior = prior
         self.seed = seed
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, y: Any) -> Self:  # type: ignore[override]  # a transformer of y
-        """Declare the mechanism and its guarantee; learn the prior privately if it has a share of epsilon.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,) or (n_samples, 1)
-            The private targets. With declared `bounds` and no share for the prior they are only checked.
-
-        Returns
-        -------
-        self : object
-        """
-        self._fit_rows(y)
-        return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, y: Any) -> np.ndarray:  # type: ignore[override]  # a transformer of y
-        """Fit, then release every target.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,) or (n_samples, 1)
-            The private targets.
-
-        Returns
-        -------
-        y_released : ndarray of the same shape
-        """
-        return self._release(self._fit_rows(y)).reshape(np.asarray(y).shape)
-
-    def transform(self, y: Any) -> np.ndarray:  # type: ignore[override]  # a transformer of y
-        """Release every target.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,) or (n_samples, 1)
-            The private targets.
-
-        Returns
-        -------
-        y_released : ndarray of the same shape
-        """
-        return self._release_into(y, None).reshape(np.asarray(y).shape)
-
     def inverse_transform(self, y: Any) -> np.ndarray:
         """Return released targets, or predictions of them, unchanged: they are in the units of y.
 
@@ -228,7 +182,11 @@ class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
             raise ValueError(f"estimate_prior needs mechanism='bins'. Got mechanism={self.mechanism!r} instead.")
         return self.mechanism_.estimate_prior(self._rows(y, reset=False))
 
-    def _rows(self, y, *, reset):
+    def _encoded(self, released, X, *, noisy=True):
+        return released.reshape(np.shape(X))
+
+    def _rows(self, X, *, reset):
+        y = X
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         check_numbers(y, "y")
@@ -281,8 +239,6 @@ class TargetPrivatizer(LocalTransformer, auto_wrap_output_keys=None):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64"]
-        tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         return tags
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.laws._integers import GroupLaw, uniform_below
-from skldp.laws._odds import TWO_64, log_ratio
+from skldp.laws._odds import TWO_64
 
 _Floats = npt.NDArray[np.float64]
 #: Largest number of numbers in a vector, and in all directions of a seed: seconds of a device.
@@ -73,10 +73,10 @@ class ClosestLaw(GroupLaw):
         return TWO_64 * self.n_directions
 
     @property
-    def epsilon(self) -> float:
-        """Log-ratio of a close direction and another one; the seed is independent of the vector."""
+    def ratio(self) -> tuple[int, int]:
+        """Ratio of a close direction and another one; the seed is independent of the vector."""
         n, k = self.n_directions, self.n_close
-        return log_ratio((TWO_64 - self.miss_count) * (n - k), self.miss_count * k)
+        return (TWO_64 - self.miss_count) * (n - k), self.miss_count * k
 
     @property
     def dimension(self) -> int:
@@ -124,6 +124,11 @@ class ClosestLaw(GroupLaw):
         # Cosines of all directions sum up to 0 in the mean.
         lean = self._of_close * ((1 - miss) / k - miss / (n - k))
         return math.sqrt(self.square_radius or 1) / lean
+
+    @property
+    def usual_square(self) -> float:
+        """Mean square of the estimate of one of several uniform numbers."""
+        return 1 / 3 + self.across * self.square_radius
 
     @property
     def across(self) -> float:

@@ -151,7 +151,8 @@ class HadamardLaw(FavouringLaw):
 
     def _signed(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """Return the sums of weights of each report, by block, and of weights times signs of each code."""
-        table: Floats = np.bincount(answers.astype(np.int64), weights, self.n_answers).reshape(-1, self.block_size)
+        counts: Floats = np.bincount(answers.astype(np.int64), weights, self.n_answers).astype(np.float64)
+        table = counts.reshape(-1, self.block_size)
         return table, hadamard_transform(table)[:, 1:].reshape(-1)[: self.n_codes]
 
     def _is_of_block(self, answers: Answers, code: int) -> Bools:

@@ -12,6 +12,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -237,9 +238,66 @@ class CodeLaw(IntegerLaw):
         return p, q
 
 
+class NumbersLaw(IntegerLaw):
+    """Base class of laws of one or several numbers in [-1, 1]."""
+
+    @abstractmethod
+    def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Draw the answer to all numbers of a group."""
+
+    @abstractmethod
+    def values(self, answer: int) -> list[float]:
+        """Return the estimates of an answer, with means equal to the inputs up to rounding."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """The largest magnitude of an estimate."""
+
+    def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        """Write the estimates of the answers to many numbers or rows to `out`, drawn with the words of a mechanism."""
+        raise NotImplementedError
+
+    @property
+    def ratio_from_middle(self) -> tuple[int, int]:
+        """Integers of the largest likelihood ratio of any input to 0, or of a larger one."""
+        return self.ratio
+
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """Coefficients c of the variance of an estimate, c[0] + c[1] abs(x) + c[2] x^2, or of an upper bound."""
+        raise NotImplementedError
+
+    @property
+    def usual_square(self) -> float:
+        """Mean square of the estimate of a uniform number."""
+        constant, linear, square = self.moments
+        return constant + linear / 2 + (1 + square) / 3
+
+    def variance(self, x: Floats) -> Floats:
+        """Return the variances of estimates of numbers in [-1, 1]."""
+        constant, linear, square = self.moments
+        size = np.abs(x)
+        return np.asarray(constant + linear * size + square * size**2)
+
+    def mean(self, x: float) -> Fraction:
+        """Return the exact mean of the estimate of a number."""
+        values, weights = self.support(x)
+        total = sum((Fraction(value) * w for value, w in zip(values.tolist(), weights, strict=True)), Fraction(0))
+        return total / sum(weights)
+
+    def support(self, x: float) -> tuple[Floats, list[int]]:
+        """Return the estimates of all answers to one number, and their integer weights."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class UnitLaw(IntegerLaw):
-    """Base class of laws of a number in [-1, 1]."""
+class UnitLaw(NumbersLaw):
+    """Base class of laws of a number in [-1, 1], which are also laws of a group of one."""
+
+    n_values: ClassVar[int] = 1
+    #: Whether the mean of an answer's value may differ from the number by more than rounding.
+    has_bias: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, x: float, words: Iterator[int]) -> int:
@@ -249,9 +307,44 @@ class UnitLaw(IntegerLaw):
     def value(self, answer: int) -> float:
         """Return the estimate of an answer, with mean x up to rounding."""
 
+    def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Draw the answer to the only number of a group."""
+        return self.draw(places[0], words)
+
+    def values(self, answer: int) -> list[float]:
+        """Return the estimate of the only number of a group."""
+        return [self.value(answer)]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest estimate."""
+        return self.value(0), self.value(self.n_answers - 1)
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of an estimate."""
+        return max(map(abs, self.ends))
+
+    def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
+        """Return the chances of groups of answers to points, and the function from answers to groups.
+
+        With `spread`, numbers are spread over bins that end halfway between the points.
+
+        Shapes: `points` (n_points,); returns (n_points, n_groups).
+        """
+        self.lattice_part("Distributions")
+        raise NotImplementedError
+
+    def lattice_part(self, what: str) -> tuple[Any, float]:
+        """Return the lattice law of some or all answers, and their share; raise ValueError without one."""
+        # An answer shows its component of a mixture. Few outputs identify neither squares nor bins.
+        raise ValueError(
+            f"{what} need mechanism='square_wave', or another law of a lattice. Got {self.name!r} instead."
+        )
+
 
 @dataclass(frozen=True)
-class GroupLaw(IntegerLaw):
+class GroupLaw(NumbersLaw):
     """Base class of laws of `n_values` numbers in [-1, 1]."""
 
     n_values: int
@@ -260,11 +353,11 @@ class GroupLaw(IntegerLaw):
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
         """Draw the answer to `n_values` doubles in [-1, 1]."""
 
-    @abstractmethod
-    def values(self, answer: int) -> list[float]:
-        """Return the estimates of an answer, with means equal to the inputs up to rounding."""
+    def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
+        """Draw the answer to all numbers of a group."""
+        return self.draw(places, words)
 
-    def rows(self, answers: Sequence[int]) -> npt.NDArray[np.float64]:
+    def rows(self, answers: Sequence[int]) -> Floats:
         """Return the estimates of answers, shape (n, n_values)."""
         return np.array([self.values(answer) for answer in answers]).reshape(-1, self.n_values)
 
@@ -329,10 +422,10 @@ def subset_of_rank(n: int, size: int, rank: int) -> list[int]:
 LAWS = {
     "randomized_response": ("_categories", "ResponseLaw"),
     "unary_encoding": ("_bits_of_codes", "UnaryLaw"),
-    "two_answers": ("_numbers", "TwoAnswersLaw"),
-    "three_answers": ("_numbers", "ThreeAnswersLaw"),
-    "lattice": ("_numbers", "LatticeLaw"),
-    "mixture": ("_numbers", "MixtureLaw"),
+    "two_answers": ("_few_answers", "TwoAnswersLaw"),
+    "three_answers": ("_few_answers", "ThreeAnswersLaw"),
+    "lattice": ("_lattice", "LatticeLaw"),
+    "mixture": ("_lattice", "MixtureLaw"),
     "subset": ("_bits_of_codes", "SubsetLaw"),
     "local_hashing": ("_hashing", "HashingLaw"),
     "hadamard": ("_hadamard", "HadamardLaw"),
@@ -358,6 +451,8 @@ def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
     check_names(given, f"A law {name!r}", {"law"} | {one.name for one in fields(kind)})
     made: IntegerLaw = kind(**{one: _read(value, deepest) for one, value in given.items() if one != "law"})
     made.check_size()
+    if made.n_answers > 1 << MOST_ANSWER_BITS:
+        made._refuse(f"have answers of at most {MOST_ANSWER_BITS} bits")
     return made
 
 

@@ -1,9 +1,10 @@
-"""Integer laws of numbers: two or three answers, a lattice, a mixture, bins, knots, bits, and groups of numbers.
+"""Integer laws of numbers by bins, knots and bits, and of groups of numbers.
 
 The epsilon of bins, knots and bits is that of the code, since a mapping before the randomization cannot increase it.
 """
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,194 +12,25 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
+from skldp._arrays import Bools, Floats, Words
 from skldp._checks import is_integer
 from skldp.laws._categories import ResponseLaw
+from skldp.laws._few_answers import write_signs
 from skldp.laws._integers import (
-    MOST_EXPONENT,
+    MOST_ANSWER_BITS,
     GroupLaw,
     IntegerLaw,
+    Noise,
     UnitLaw,
     rank_of_subset,
     subset_of_rank,
     uniform_subset,
 )
-from skldp.laws._odds import TWO_64, log_ratio, round_up, sum_above
+from skldp.laws._odds import TWO_64, calibration_epsilon, log_ratio, round_up, sum_above
 
 _TWO_63 = 2**63
-
-
-@dataclass(frozen=True)
-class TwoAnswersLaw(UnitLaw):
-    """Law of Duchi's mechanism: 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
-
-    name: ClassVar[str] = "two_answers"
-    n_answers = 2
-    slope: int
-
-    def _check(self) -> None:
-        if not 1 <= self.slope < _TWO_63 or int(float(self.slope)) != self.slope:
-            self._refuse("have a slope below 2**63 that is a double")
-
-    @property
-    def epsilon(self) -> float:
-        """Log-ratio between the inputs -1 and 1."""
-        return log_ratio(_TWO_63 + self.slope, _TWO_63 - self.slope)
-
-    def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word."""
-        return int(next(words) < _TWO_63 + round(x * float(self.slope)))
-
-    def value(self, answer: int) -> float:
-        """Return plus or minus ``2**63 / slope``."""
-        return (2 * answer - 1) * (2.0**63 / self.slope)
-
-
-@dataclass(frozen=True)
-class ThreeAnswersLaw(UnitLaw):
-    """Law of Three-Outputs: 0 is minus, 1 is zero and 2 is plus.
-
-    The answer is zero for ``zero - |x| * zero_lost`` of 2^64 words, and has the wrong sign for the next
-    ``wrong - |x| * wrong_lost``, with products rounded half to even.
-    """
-
-    name: ClassVar[str] = "three_answers"
-    n_answers = 3
-    zero: int
-    zero_lost: int
-    wrong: int
-    wrong_lost: int
-
-    def _check(self) -> None:
-        lost = (self.zero_lost, self.wrong_lost)
-        kept = self.zero_lost >= 0 and (self.zero_lost < self.zero or self.zero == 0 == self.zero_lost)
-        if not kept or not 0 <= self.wrong_lost < self.wrong or self.zero + 2 * self.wrong != TWO_64 or not any(lost):
-            self._refuse("split 2**64 words evenly at 0, with some for each answer at 1")
-        if any(int(float(number)) != number for number in lost):
-            self._refuse("lose as many words as a double holds")
-
-    @property
-    def epsilon(self) -> float:
-        """Larger log-ratio of zero and of a sign, at the ends, since all probabilities are monotone in abs(x)."""
-        zero_end, wrong_end = self.zero - self.zero_lost, self.wrong - self.wrong_lost
-        of_sign = log_ratio(TWO_64 - zero_end - wrong_end, wrong_end)
-        return max(of_sign, log_ratio(self.zero, zero_end)) if self.zero else of_sign
-
-    def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word."""
-        word, size = next(words), abs(x)
-        to_zero = self.zero - round(size * float(self.zero_lost))
-        if word < to_zero:
-            return 1
-        against = word < to_zero + self.wrong - round(size * float(self.wrong_lost))
-        return 2 if against == (x < 0) else 0
-
-    def value(self, answer: int) -> float:
-        """Return minus, zero or plus ``2**64 / (zero_lost + 2 * wrong_lost)``."""
-        return (answer - 1) * (TWO_64 / (self.zero_lost + 2 * self.wrong_lost))
-
-
-@dataclass(frozen=True)
-class LatticeLaw(UnitLaw):
-    """Piecewise law on a lattice of cells of weight `base`, with `extra` weight in an interval around x.
-
-    A word without its lowest bit is redrawn until it is below ``n_cells * base + n_inner * extra``. The answer is the
-    number of a cell; cells are ``2**step_exponent`` wide, and the middle one is at 0.
-    """
-
-    name: ClassVar[str] = "lattice"
-    n_cells: int
-    n_inner: int
-    base: int
-    extra: int
-    step_exponent: int
-
-    def _check(self) -> None:
-        odd = bool(self.n_cells % 2 and self.n_inner % 2) and 1 <= self.n_inner < self.n_cells <= 2**32
-        if not odd or self.base < 1 or self.extra < 1 or not 2**60 < self.total <= _TWO_63:
-            self._refuse("have odd numbers of cells whose weights add up to more than 2**60 and at most 2**63")
-        if abs(self.step_exponent) > MOST_EXPONENT or self.reach > (self.n_cells - self.n_inner) // 2:
-            self._refuse("keep its inner interval among its cells")
-
-    @property
-    def n_answers(self) -> int:
-        """Number of cells."""
-        return self.n_cells
-
-    @property
-    def epsilon(self) -> float:
-        """Log-ratio of a cell inside the inner interval and a cell outside."""
-        return log_ratio(self.base + self.extra, self.base)
-
-    def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word; a word is redrawn with a probability below 7/8."""
-        drawn = next(words) >> 1
-        while drawn >= self.total:
-            drawn = next(words) >> 1
-        near = drawn - self.n_cells * self.base
-        if near < 0:
-            return drawn // self.base
-        position = x * self.reach + (self.n_cells - self.n_inner) // 2
-        start = math.floor(position)
-        part = min(self.extra, round((position - start) * float(self.extra)))
-        return start + (near + part) // self.extra
-
-    def value(self, answer: int) -> float:
-        """Return the middle of a cell."""
-        return math.ldexp(answer - self.n_cells // 2, self.step_exponent)
-
-    @property
-    def step(self) -> float:
-        """Width of a cell."""
-        return math.ldexp(1.0, self.step_exponent)
-
-    @property
-    def total(self) -> int:
-        """Sum of all weights."""
-        return self.n_cells * self.base + self.n_inner * self.extra
-
-    @property
-    def reach(self) -> float:
-        """Number of cells that the inner interval moves as x goes from 0 to 1, as a double."""
-        return math.ldexp(self.total / (self.n_inner * self.extra), -self.step_exponent)
-
-
-@dataclass(frozen=True)
-class MixtureLaw(UnitLaw):
-    """Mixture of a lattice law, for `lattice_count` of 2^64 words, and a law of few answers, numbered after its cells.
-
-    The choice of the law is independent of x.
-    """
-
-    name: ClassVar[str] = "mixture"
-    lattice_count: int
-    lattice: LatticeLaw
-    few: TwoAnswersLaw | ThreeAnswersLaw
-
-    def _check(self) -> None:
-        parts = isinstance(self.lattice, LatticeLaw) and isinstance(self.few, TwoAnswersLaw | ThreeAnswersLaw)
-        if not parts or not 1 <= self.lattice_count < TWO_64:
-            self._refuse("have a chance of a lattice, and of few answers")
-
-    @property
-    def n_answers(self) -> int:
-        """Total number of answers of both laws."""
-        return self.lattice.n_answers + self.few.n_answers
-
-    @property
-    def epsilon(self) -> float:
-        """Larger epsilon of both laws, since the choice is independent of x."""
-        return max(self.lattice.epsilon, self.few.epsilon)
-
-    def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word and those of the chosen law."""
-        if next(words) < self.lattice_count:
-            return self.lattice.draw(x, words)
-        return self.lattice.n_answers + self.few.draw(x, words)
-
-    def value(self, answer: int) -> float:
-        """Return the estimate of the law that gave the answer."""
-        n = self.lattice.n_answers
-        return self.lattice.value(answer) if answer < n else self.few.value(answer - n)
 
 
 #: Positions in [-1, 1] and answers are integer multiples of 1 / PLACES.
@@ -219,9 +51,9 @@ class _ResponseOnNumbers(UnitLaw):
         return self.response.n_codes
 
     @property
-    def epsilon(self) -> float:
-        """Epsilon of the response."""
-        return self.response.epsilon
+    def ratio(self) -> tuple[int, int]:
+        """Ratio of the response."""
+        return self.response.ratio
 
 
 @dataclass(frozen=True)
@@ -229,6 +61,7 @@ class BinsLaw(_ResponseOnNumbers):
     """Law of randomized response to a bin's index; each answer has its own public number, with bias."""
 
     name: ClassVar[str] = "bins"
+    has_bias: ClassVar[bool] = True
     edges: tuple[int, ...]
     answers: tuple[int, ...]
 
@@ -278,6 +111,12 @@ class KnotsLaw(_ResponseOnNumbers):
         other = self.response.other_count
         return (self.knots[answer] * TWO_64 - other * self._sum) / (self._gain * PLACES)
 
+    @property
+    def usual_square(self) -> float:
+        """Mean square of the estimate of a uniform number."""
+        rounded, other = rounded_uniform(np.diff(np.array(self.knots, float))), self.response.other_count / TWO_64
+        return mean_of_squares(self, other + (1 - len(rounded) * other) * rounded)
+
     @cached_property
     def _sum(self) -> int:
         return sum(self.knots)
@@ -303,6 +142,24 @@ class BitsLaw(UnitLaw):
     def n_answers(self) -> int:
         """Number of rows of bits."""
         return 1 << len(self.flip_counts)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest estimate: of both signs, with no bit and with all bits of the magnitude."""
+        half = self.n_answers // 2
+        found = [self.value(answer) for answer in (0, half - 1, half, self.n_answers - 1)]
+        return min(found), max(found)
+
+    @property
+    def usual_square(self) -> float:
+        """Mean square of the estimate of a uniform number."""
+        flips = [count / TWO_64 for count in self.flip_counts]
+        of_sign, last = 1 / (1 - 2 * flips[0]) ** 2, self._last
+        if not last:
+            return of_sign
+        of_bits = sum(4**place * q * (1 - q) / (1 - 2 * q) ** 2 for place, q in enumerate(reversed(flips[1:])))
+        # Random rounding to a magnitude adds r (1 - r), r uniform.
+        return float(of_sign * (1 / 3 + (1 / 6 + of_bits) / last**2))
 
     @property
     def epsilon(self) -> float:
@@ -336,6 +193,17 @@ class BitsLaw(UnitLaw):
         return (1 << len(self.flip_counts) - 1) - 1
 
 
+def rounded_uniform(gaps: Floats) -> Floats:
+    """Return the chances of points to which a uniform number is rounded at random, from the gaps between them."""
+    # A point gets half of the length beside it.
+    return np.asarray((np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum()))
+
+
+def mean_of_squares(law: UnitLaw, chances: Floats) -> float:
+    """Return the mean square of a law's estimates, from the chances of its answers."""
+    return float(chances @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
+
+
 def whole(numbers: Any, most: int) -> bool:
     """Return whether `numbers` is a tuple of integers of magnitude at most `most`."""
     return isinstance(numbers, tuple) and all(is_integer(number) and abs(number) <= most for number in numbers)
@@ -346,8 +214,8 @@ def ascending(numbers: tuple[int, ...]) -> bool:
 
 
 _MOST_VALUES = 2**16
-# Limit of one field's answer, since a document must not exhaust a device's memory.
-_MOST_ANSWER_BITS = 2**16
+#: Most numbers that a mechanism releases together; an answer of a document has at most MOST_ANSWER_BITS signs.
+MOST_TOGETHER = 100_000
 
 
 @dataclass(frozen=True)
@@ -362,9 +230,9 @@ class SignsLaw(GroupLaw):
     agreeing_count: int
 
     def _check(self) -> None:
-        if not 1 <= self.n_values <= _MOST_ANSWER_BITS or not 1 <= self.agreeing_count < TWO_64:
-            self._refuse(f"have 1 to {_MOST_ANSWER_BITS} signs, and a chance of both kinds of answers")
-        if self._of_agreeing <= self._of_others:
+        if not 1 <= self.n_values <= MOST_TOGETHER or not 1 <= self.agreeing_count < TWO_64:
+            self._refuse(f"have 1 to {MOST_TOGETHER} signs, and a chance of both kinds of answers")
+        if operator.le(*self.ratio):
             self._refuse("give an answer that agrees more often than another one")
 
     @property
@@ -373,9 +241,10 @@ class SignsLaw(GroupLaw):
         return 1 << self.n_values
 
     @property
-    def epsilon(self) -> float:
-        """Log-ratio of the probabilities of an agreeing row of signs and of another row."""
-        return log_ratio(self._of_agreeing, self._of_others)
+    def ratio(self) -> tuple[int, int]:
+        """Probabilities of an agreeing row of signs and of another row, times a common factor."""
+        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        return self.agreeing_count * other, (TWO_64 - self.agreeing_count) * own
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
         """Draw the answer from one word per number, one more, and those of rows until one is of the chosen kind."""
@@ -391,32 +260,99 @@ class SignsLaw(GroupLaw):
             if (2 * (self.n_values - (own ^ answer).bit_count()) > self.n_values) == agree:
                 return answer
 
+    def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        """Write the estimates of the answers to many rows, from one word per number, one more, and a bit per number.
+
+        A uniform row of signs is negated if it is of the wrong kind and the number of signs is odd. If it is even, ties
+        are redrawn where agreement is wanted, and rows that agree where the other kind is.
+        """
+        values = x.reshape(-1, self.n_values)
+        disagree = (noise.words(values.shape) >> np.uint64(1)) < _sign_threshold(values)
+        disagree ^= self._signs(len(values), noise)
+        write_signs(disagree, self.largest, out.reshape(values.shape))
+
     def values(self, answer: int) -> list[float]:
         """Return the estimates, plus or minus one magnitude; the first number's sign is the highest bit."""
-        return [self._magnitude * (2 * (answer >> place & 1) - 1) for place in reversed(range(self.n_values))]
+        return [self.largest * (2 * (answer >> place & 1) - 1) for place in reversed(range(self.n_values))]
+
+    @cached_property
+    def largest(self) -> float:
+        """Magnitude of all estimates."""
+        return float(1 / self.agreement)
+
+    @property
+    def two_valued(self) -> bool:
+        """True: estimates are signs of one magnitude."""
+        return True
+
+    @property
+    def usual_square(self) -> float:
+        """Square of all estimates."""
+        return self.largest**2
+
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """Coefficients of the variance of one estimate: that of a sign."""
+        return self.largest**2, 0.0, -1.0
+
+    def mean(self, x: float) -> Fraction:
+        """Return the exact mean of the estimate of one number."""
+        sign = Fraction(int(_sign_threshold(np.array([x]))[0]), 2**62) - 1
+        return Fraction(self.largest) * self.agreement * sign
+
+    @cached_property
+    def agreement(self) -> Fraction:
+        """Mean product of a number's sign and its answer."""
+        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        share = Fraction(self.agreeing_count, own) - Fraction(TWO_64 - self.agreeing_count, other)
+        # The product of a position's sign and its number's sign sums to this binomial over all agreeing rows, and to
+        # its negative over all others.
+        return share * math.comb(self.n_values - 1, self.n_values // 2) / TWO_64
 
     @cached_property
     def _n_agreeing(self) -> int:
+        return n_agreeing(self.n_values)
+
+    def _signs(self, n: int, noise: Noise) -> Bools:
+        """Draw where answers disagree with the rounded numbers: uniform in one half or the other, by a coin."""
         d = self.n_values
-        return (1 << d - 1) - (0 if d % 2 else math.comb(d, d // 2) // 2)
+        want = noise.bernoulli(np.uint64(self.agreeing_count), n)
+        disagree = _random_bits(n, d, noise)
+        n_disagree = np.count_nonzero(disagree, axis=1)
+        again = np.arange(n if d % 2 == 0 else 0)
+        while again.size:
+            twice = 2 * n_disagree[again]
+            again = again[np.where(want[again], twice == d, twice < d)]
+            disagree[again] = _random_bits(again.size, d, noise.at(again, n))
+            n_disagree[again] = np.count_nonzero(disagree[again], axis=1)
+        negate = (2 * n_disagree < d) != want
+        # Ties, which are left only where the other side is wanted, stay as they are.
+        negate &= 2 * n_disagree != d
+        disagree ^= negate[:, None]
+        return disagree
 
-    # Both are probabilities of one row of signs, times a common factor.
-    @property
-    def _of_agreeing(self) -> int:
-        return self.agreeing_count * ((1 << self.n_values) - self._n_agreeing)
 
-    @property
-    def _of_others(self) -> int:
-        return (TWO_64 - self.agreeing_count) * self._n_agreeing
+def n_agreeing(n_values: int) -> int:
+    """Return how many rows of signs agree with a given one in more than half of the positions."""
+    return (1 << n_values - 1) - (0 if n_values % 2 else math.comb(n_values, n_values // 2) // 2)
 
-    @cached_property
-    def _magnitude(self) -> float:
-        agreeing, others = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
-        other_count = TWO_64 - self.agreeing_count
-        share = Fraction(self.agreeing_count, TWO_64 * agreeing) - Fraction(other_count, TWO_64 * others)
-        # The product of a position's sign and its number's sign sums to this binomial over all agreeing rows, and to
-        # its negative over all others.
-        return float(1 / (share * math.comb(self.n_values - 1, self.n_values // 2)))
+
+def duchi_vector(epsilon: float, n_values: int) -> SignsLaw:
+    """Return the law of Duchi's mechanism for vectors of an epsilon."""
+    share = float(Fraction(n_agreeing(n_values), 1 << n_values))
+    # p = 1 - (1 - share) / (1 + (E - 1) share), whose complement keeps its digits where E is large.
+    other = (1 - share) / (1 + math.expm1(calibration_epsilon(epsilon)) * share)
+    return SignsLaw(n_values, TWO_64 - math.ceil(other * 2.0**64))
+
+
+def _random_bits(n: int, d: int, noise: Noise) -> Bools:
+    """Draw n rows of d random bits, each row from bytes of its own."""
+    return np.unpackbits(noise.words((n, -(-d // 8)), np.uint8), axis=1, count=d).view(np.bool_)
+
+
+def _sign_threshold(x: Floats) -> Words:
+    """Return the chance that a number is rounded to 1, out of 2^63; -1 and 1 are certain."""
+    return (np.rint(x * 2.0**62).astype(np.int64) + 2**62).astype(np.uint64)
 
 
 @dataclass(frozen=True)
@@ -436,10 +372,10 @@ class SampledLaw(GroupLaw):
             self._refuse(f"choose some of 2 to {_MOST_VALUES} numbers, and not all")
         one = self.of_sampled
         fits = isinstance(one, UnitLaw | GroupLaw) and not isinstance(one, SampledLaw)
-        if not fits or (isinstance(one, GroupLaw) and one.n_values != self.n_sampled):
+        if not fits or one.n_values not in ({1} if isinstance(one, UnitLaw) else {self.n_sampled}):
             self._refuse("have a law of one number, or of all that are chosen")
-        if self.n_answers.bit_length() > _MOST_ANSWER_BITS:
-            self._refuse(f"have answers of at most {_MOST_ANSWER_BITS} bits")
+        if self.n_answers.bit_length() > MOST_ANSWER_BITS:
+            self._refuse(f"have answers of at most {MOST_ANSWER_BITS} bits")
 
     @property
     def version(self) -> int:  # type: ignore[override]
@@ -460,23 +396,19 @@ class SampledLaw(GroupLaw):
         """Draw the answer from the words of the sample and those of the answers in order of position."""
         chosen = uniform_subset(self.n_values, self.n_sampled, words)
         answer = rank_of_subset(self.n_values, chosen)
-        if isinstance(self.of_sampled, GroupLaw):
-            return answer * self._of_chosen + self.of_sampled.draw([places[place] for place in chosen], words)
-        for place in chosen:
-            answer = answer * self.of_sampled.n_answers + self.of_sampled.draw(places[place], words)
+        own, size = [places[place] for place in chosen], self.of_sampled.n_values
+        for start in range(0, len(own), size):
+            answer = answer * self.of_sampled.n_answers + self.of_sampled.draw_group(own[start : start + size], words)
         return answer
 
     def values(self, answer: int) -> list[float]:
         """Return the estimates of sampled numbers times n_values / n_sampled, and 0 for the others."""
         choice, rest = divmod(answer, self._of_chosen)
-        if isinstance(self.of_sampled, GroupLaw):
-            numbers = self.of_sampled.values(rest)
-        else:
-            numbers = []
-            for _ in range(self.n_sampled):
-                rest, digit = divmod(rest, self.of_sampled.n_answers)
-                numbers.append(self.of_sampled.value(digit))
-            numbers.reverse()
+        runs = []
+        for _ in range(self._n_draws):
+            rest, digit = divmod(rest, self.of_sampled.n_answers)
+            runs.append(self.of_sampled.values(digit))
+        numbers = [number for run in reversed(runs) for number in run]
         all_numbers = [0.0] * self.n_values
         for place, number in zip(subset_of_rank(self.n_values, self.n_sampled, choice), numbers, strict=True):
             all_numbers[place] = number * self.n_values / self.n_sampled
@@ -484,7 +416,17 @@ class SampledLaw(GroupLaw):
 
     @property
     def _n_draws(self) -> int:
-        return 1 if isinstance(self.of_sampled, GroupLaw) else self.n_sampled
+        return self.n_sampled // self.of_sampled.n_values
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of an estimate."""
+        return self.of_sampled.largest * self.n_values / self.n_sampled
+
+    @property
+    def usual_square(self) -> float:
+        """Mean square of the estimate of one of several uniform numbers."""
+        return self.of_sampled.usual_square * self.n_values / self.n_sampled
 
     @cached_property
     def _of_chosen(self) -> int:

@@ -16,6 +16,18 @@ import numpy.typing as npt
 _LARGEST = Fraction(sys.float_info.max)
 
 
+LEAST_EPSILON = 1e-6
+# Beyond it, exp(-epsilon) is too coarse as an integer fraction of 2^64, and such an event is never seen.
+LARGEST_EPSILON = 24.0
+# Relative margin for the rounding of integers and exponentials in double precision.
+_MARGIN = 2.0**-24
+
+
+def calibration_epsilon(epsilon: float) -> float:
+    """Return the epsilon that integers of numbers are chosen for: a 2^-24 part below, and at most LARGEST_EPSILON."""
+    return min(float(epsilon), LARGEST_EPSILON) * (1 - _MARGIN)
+
+
 def split_epsilon(epsilon: float, n_parts: int) -> float:
     """Return the largest float whose sum over `n_parts` parts is at most `epsilon`."""
     return round_down(Fraction(float(epsilon)) / int(n_parts))

@@ -7,9 +7,12 @@ from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar
 
-from skldp.laws._integers import UnitLaw
-from skldp.laws._numbers import ascending, whole
-from skldp.laws._odds import TWO_64, log_ratio
+import numpy as np
+
+from skldp._arrays import Floats, Words
+from skldp.laws._integers import Noise, UnitLaw
+from skldp.laws._numbers import ascending, rounded_uniform, whole
+from skldp.laws._odds import TWO_64
 
 _TWO_53 = 2**53
 _MOST_POINTS = 256
@@ -62,9 +65,10 @@ class PointsLaw(UnitLaw):
         return len(self.places)
 
     @cached_property
-    def epsilon(self) -> float:
-        """Largest log-ratio of an answer's counts at two points, since rounding mixes points."""
-        return max(log_ratio(max(column), min(column)) for column in zip(*self.rows, strict=True))
+    def ratio(self) -> tuple[int, int]:
+        """Largest ratio of an answer's counts at two points, since rounding mixes points."""
+        ratios = [(max(column), min(column)) for column in zip(*self.rows, strict=True)]
+        return max(ratios, key=lambda one: Fraction(*one))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
         """Draw the answer to a number from one word for its rounding and one for the table."""
@@ -72,6 +76,24 @@ class PointsLaw(UnitLaw):
         point += next(words) < part << 10
         word = next(words)
         return sum(word >= end for end in self._ends[point])
+
+    def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        """Write the estimates of the answers to many numbers, from the words of :meth:`draw`."""
+        words = noise.words((x.size, 2))
+        scaled = np.rint(x * 2.0**53).astype(np.int64) + _TWO_53
+        scaled *= self.n_points - 1
+        part = (scaled & (2 * _TWO_53 - 1)).astype(np.uint64) << np.uint64(10)
+        point = (scaled >> 54) + (words[:, 0] < part)
+        # As many ends as are up to the word, by bisection.
+        ends, n_ends = self._end_words, len(self.places) - 1
+        found = np.zeros(x.size, dtype=np.int64)
+        step = 1 << (n_ends.bit_length() - 1)
+        while step:
+            tried = np.minimum(found + step, n_ends + 1)
+            is_up_to = (tried <= n_ends) & (ends[point, np.minimum(tried, n_ends) - 1] <= words[:, 1])
+            found = np.where(is_up_to, tried, found)
+            step >>= 1
+        out[...] = self._values[found]
 
     def value(self, answer: int) -> float:
         """Return the unbiased estimate of an answer."""
@@ -81,6 +103,35 @@ class PointsLaw(UnitLaw):
         """Return the estimate as a fraction, whose mean at each point is the point."""
         return Fraction(self.places[answer] * TWO_64, -self._first)
 
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """Coefficients of an upper bound of the variance, from the largest mean square at a point."""
+        return float(self.squares.max()), 0.0, -1.0
+
+    def variance(self, x: Floats) -> Floats:
+        """Return the variances of estimates of numbers in [-1, 1]."""
+        return np.asarray(np.interp(x, np.linspace(-1, 1, self.n_points), self.squares) - x**2)
+
+    @property
+    def usual_square(self) -> float:
+        """Mean square of the estimate of a uniform number."""
+        return float(rounded_uniform(np.ones(self.n_points - 1)) @ self.squares)
+
+    def support(self, x: float) -> tuple[Floats, list[int]]:
+        """Return the estimates of all answers, and their integer weights."""
+        point, part = divmod((round(x * 2.0**53) + _TWO_53) * (self.n_points - 1), 2 * _TWO_53)
+        rows = [self.rows[point], self.rows[min(point + 1, self.n_points - 1)]]
+        return self._values, [low * (2 * _TWO_53 - part) + high * part for low, high in zip(*rows, strict=True)]
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Mean square of the estimates at each point."""
+        return np.array([[c / TWO_64 for c in row] for row in self.rows]) @ self._values**2
+
+    @cached_property
+    def _values(self) -> Floats:
+        return np.array([self.value(answer) for answer in range(self.n_answers)])
+
     @cached_property
     def _first(self) -> int:
         return sum(c * place for c, place in zip(self.rows[0], self.places, strict=True))
@@ -88,3 +139,7 @@ class PointsLaw(UnitLaw):
     @cached_property
     def _ends(self) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(accumulate(row))[:-1] for row in self.rows)
+
+    @cached_property
+    def _end_words(self) -> Words:
+        return np.array(self._ends, dtype=np.uint64)

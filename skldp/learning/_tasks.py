@@ -15,6 +15,7 @@ from skldp._arrays import Floats, Ints, as_numbers, kind_of
 from skldp._checks import check_integer, is_number
 from skldp._documents import canonical_text, read_document
 from skldp.domains._domain import Box
+from skldp.laws._odds import LEAST_EPSILON
 from skldp.learning._reports import Report
 from skldp.learning._vectors import class_gradients, losses, n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -22,7 +23,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._duchi import Duchi
 from skldp.mechanisms.numeric._piecewise import Piecewise
-from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, UnitMechanism
+from skldp.mechanisms.numeric._unit_interval import UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
@@ -380,8 +381,8 @@ class Task:
             unit = mechanism.sphere.step
             return unit, math.ceil(mechanism.sphere.scale / unit * (1 + 1e-6)) + 1
         if isinstance(mechanism, Piecewise):
-            return mechanism.step, mechanism.lattice[0] // 2
-        return mechanism.magnitude if isinstance(mechanism, Duchi) else 1.0, 1
+            return mechanism.integer_law.step, mechanism.integer_law.n_cells // 2
+        return mechanism.integer_law.magnitude if isinstance(mechanism, Duchi) else 1.0, 1
 
     @cached_property
     def _array(self) -> Floats:

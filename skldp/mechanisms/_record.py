@@ -18,7 +18,18 @@ from skldp._checks import check_choice, check_epsilon, check_integer, check_posi
 from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._categories import bernoulli
-from skldp.laws._odds import TWO_64, log_ratio, round_down, round_up, split_epsilon, sum_above
+from skldp.laws._few_answers import worst_quadratic
+from skldp.laws._odds import (
+    LARGEST_EPSILON,
+    LEAST_EPSILON,
+    TWO_64,
+    calibration_epsilon,
+    log_ratio,
+    round_down,
+    round_up,
+    split_epsilon,
+    sum_above,
+)
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
@@ -37,13 +48,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     best_mechanism,
     make_mechanism,
 )
-from skldp.mechanisms.numeric._unit_interval import (
-    LARGEST_EPSILON,
-    LEAST_EPSILON,
-    UnitMechanism,
-    calibration_epsilon,
-    worst_quadratic,
-)
+from skldp.mechanisms.numeric._unit_interval import UnitMechanism
 
 # The parts of epsilon at which the number's mechanism is tried.
 _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)

@@ -20,6 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._lattice import LatticeLaw, MixtureLaw
+from skldp.laws._numbers import SignsLaw, n_agreeing
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._record import CategoricalRecord
@@ -32,7 +35,7 @@ from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
@@ -51,10 +54,17 @@ _DELEGATES: dict[type, str] = {
     RandomizedResponseWithPrior: "inner",
     ResponseOnBins: "inner",
     PriorQuestion: "inner",
+    **dict.fromkeys(
+        (Duchi, DuchiVector, ThreeOutputs, Piecewise, SquareWave, Hybrid, HybridThreeOutputs), "integer_law"
+    ),
     PrivUnitBall: "sphere",
     PrivUnitBox: "inner",
     ScaledRows: "inner",
 }
+
+
+_OF_NUMBERS = (Duchi, DuchiVector, ThreeOutputs, Piecewise, SquareWave, Hybrid, HybridThreeOutputs)
+_DELEGATES |= dict.fromkeys(_OF_NUMBERS, "integer_law")
 
 
 @dataclass(frozen=True)
@@ -111,41 +121,39 @@ def _(mechanism: CategoricalRecord) -> PairLaws:
 
 
 @pair_laws.register
-def _(mechanism: Duchi) -> PairLaws:
-    up, down = 2**63 + mechanism.slope, 2**63 - mechanism.slope
-    law = _two_levels(Fraction(up, down), Fraction(down, TWO_64), Fraction(0))
-    return PairLaws((law,), chances=(Fraction(down, TWO_64), Fraction(up, TWO_64)))
+def _(law: TwoAnswersLaw) -> PairLaws:
+    up, down = law.ratio
+    return PairLaws(
+        (_two_levels(Fraction(up, down), Fraction(down, TWO_64), Fraction(0)),),
+        chances=(Fraction(down, TWO_64), Fraction(up, TWO_64)),
+    )
 
 
 @pair_laws.register
-def _(mechanism: DuchiVector) -> PairLaws:
-    return PairLaws((_of_caps(mechanism.agreeing_share, Fraction(mechanism.threshold, TWO_64)),))
+def _(law: SignsLaw) -> PairLaws:
+    share = Fraction(n_agreeing(law.n_values), law.n_answers)
+    return PairLaws((_of_caps(share, Fraction(law.agreeing_count, TWO_64)),))
 
 
 @pair_laws.register
-def _(mechanism: Piecewise) -> PairLaws:
-    n_cells, n_inner, base, extra = mechanism.lattice
-    if n_cells < 2 * n_inner:
+def _(law: LatticeLaw) -> PairLaws:
+    if law.n_cells < 2 * law.n_inner:
         return PairLaws()
-    total = mechanism.integer_law.total
-    rest = Fraction((n_cells - 2 * n_inner) * base, total)
-    return PairLaws((_two_levels(Fraction(base + extra, base), Fraction(n_inner * base, total), rest),))
+    rest = Fraction((law.n_cells - 2 * law.n_inner) * law.base, law.total)
+    return PairLaws((_two_levels(Fraction(*law.ratio), Fraction(law.n_inner * law.base, law.total), rest),))
 
 
 @pair_laws.register
-def _(mechanism: ThreeOutputs) -> PairLaws:
-    table = [mechanism.output_law(x)[1] for x in (-1.0, 0.0, 1.0)]
+def _(law: ThreeAnswersLaw) -> PairLaws:
+    table = [law.support(x)[1] for x in (-1.0, 0.0, 1.0)]
     # Between the corners, the integers are linear up to rounding, and stay within their range.
     return PairLaws(_of_table(table), slack=2.0**-51)
 
 
-@pair_laws.register(Hybrid)
-@pair_laws.register(HybridThreeOutputs)
-def _(mechanism: Hybrid | HybridThreeOutputs) -> PairLaws:
-    few, share = pair_laws(mechanism.few_valued), Fraction(mechanism.threshold, TWO_64)
-    if not mechanism.threshold:
-        return few
-    pairs = product(pair_laws(mechanism.piecewise).laws, few.laws)
+@pair_laws.register
+def _(law: MixtureLaw) -> PairLaws:
+    few, share = pair_laws(law.few), Fraction(law.lattice_count, TWO_64)
+    pairs = product(pair_laws(law.lattice).laws, few.laws)
     return PairLaws(tuple(_either(share, first, second) for first, second in pairs), few.slack)
 
 

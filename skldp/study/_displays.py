@@ -1,11 +1,14 @@
 """Figures of scores over epsilon, and of one person's privacy loss."""
 
+import math
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from skldp._tables import require
-from skldp.accounting._learned import LossHistory, loss_history
+from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.study._results import columns_of
 
 _AXES = {
@@ -140,8 +143,8 @@ class PrivacyLossDisplay:
 
     Parameters
     ----------
-    losses : LossHistory
-        Result of ``loss_history``.
+    realized, added_up : array-like of shape (n_answers + 1,)
+        Certified loss and sum of epsilons after 0, 1, ... answers, in nats.
     epsilon : float, default=None
         Budget of the person, drawn as a line. None draws none.
     name : str, default="realized loss"
@@ -168,8 +171,16 @@ class PrivacyLossDisplay:
     [0.0, 0.5, 1.0, 0.5]
     """
 
-    def __init__(self, losses: LossHistory, *, epsilon: float | None = None, name: str = "realized loss") -> None:
-        self.losses = losses
+    def __init__(
+        self,
+        realized: npt.ArrayLike,
+        added_up: npt.ArrayLike,
+        *,
+        epsilon: float | None = None,
+        name: str = "realized loss",
+    ) -> None:
+        self.realized = realized
+        self.added_up = added_up
         self.epsilon = epsilon
         self.name = name
 
@@ -195,7 +206,7 @@ class PrivacyLossDisplay:
             Axes to draw into; None makes a new figure.
         **options
             Domain of the person's values and tolerance: `bounds`, `domain` and `tol` of
-            ``loss_history``.
+            :func:`~skldp.accounting.realized_loss`.
 
         Returns
         -------
@@ -203,17 +214,22 @@ class PrivacyLossDisplay:
         """
         # Fail before the certification of losses, which may take long.
         require("matplotlib.pyplot")
-        losses = loss_history(history, **options)
-        return cls(losses, epsilon=epsilon, name=name).plot(ax=ax)
+        pairs = [(one["query"], one["output"]) if isinstance(one, Mapping) else one for one in history]
+        queries, outputs = [query for query, _ in pairs], [output for _, output in pairs]
+        numbers = range(len(pairs) + 1)
+        realized = [realized_loss(queries[:n], outputs[:n], **options).upper for n in numbers]
+        sums = [math.fsum(query.exact_epsilon for query in queries[:n]) for n in numbers]
+        added_up = [math.nextafter(total, math.inf) if total else 0.0 for total in sums]
+        return cls(realized, added_up, epsilon=epsilon, name=name).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw into `ax` or a new figure."""
         self.ax_, self.figure_ = _axes(ax)
-        answers = np.arange(len(self.losses.realized))
+        answers = np.arange(np.size(self.realized))
         # The loss is constant until the next answer.
-        (self.realized_,) = self.ax_.step(answers, self.losses.realized, where="post", label=self.name)
-        sums = self.losses.added_up
-        (self.added_up_,) = self.ax_.step(answers, sums, where="post", ls="--", label="epsilons added up", **_GREY)
+        (self.realized_,) = self.ax_.step(answers, self.realized, where="post", label=self.name)
+        grey: dict[str, Any] = {"ls": "--", "label": "epsilons added up", **_GREY}
+        (self.added_up_,) = self.ax_.step(answers, self.added_up, where="post", **grey)
         self.budget_ = None
         if self.epsilon is not None:
             self.budget_ = self.ax_.axhline(self.epsilon, ls=":", label=f"budget ({self.epsilon:g})", **_GREY)

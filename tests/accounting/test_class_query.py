@@ -14,7 +14,6 @@ from laws import OneDraw, assert_is_the_guarantee, intervals, lengths
 from skldp import PrivacyLedger
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, loss_of_classes
-from skldp.accounting._learned import Belief, learning_limit
 from skldp.accounting._query import ReleaseQuery, query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import RandomizedResponse, noise_from
@@ -122,20 +121,11 @@ def test_verification_finds_an_answer_past_the_budget():
     assert not ledger.verify().ok
 
 
-def test_what_is_learnt_of_a_class_stays_within_the_limit():
-    answers = [(THREE, 0), (THREE, 0), (THREE, 1)]
-    prior = Belief([0.01, 0.01, 0.98], points=[LEFT, MIDDLE, RIGHT])
-    gain = prior.knowledge_gain(answers, [1.0, 0.0, 0.0])
-    assert 3.0 < gain <= learning_limit(answers)[1]
-
-
-def test_releases_count_in_full_in_what_can_be_learnt():
+def test_releases_count_in_full():
     release = ReleaseQuery.of(RandomizedResponse(0.5, 3))
-    answers = [(THREE, 0), (release, 0)]
     # Its charge is in whole parts of 2^-60.
-    assert learning_limit(answers)[1] == pytest.approx(math.exp(THREE.exact_epsilon + release.epsilon), rel=1e-12)
-    with pytest.raises(ValueError, match="their outputs are not recorded"):
-        Belief([0.5, 0.5], points=[LEFT, RIGHT]).after(answers)
+    loss = realized_loss([THREE, release], [0, 0]).upper
+    assert loss == pytest.approx(THREE.exact_epsilon + release.epsilon, rel=1e-12)
 
 
 def test_json_gives_the_same_question():

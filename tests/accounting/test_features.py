@@ -50,7 +50,7 @@ def test_the_question_is_the_mechanism(epsilon):
 def test_what_is_released_is_what_is_recorded():
     ledger, rows = opened(features=("a", "b", "c")), np.linspace(-1, 1, 200)[:, None]
     found = ledger.release(duchi(0.5, -1, 3), rows, range(200), part="b")
-    magnitude = 2 * Duchi(0.5).magnitude
+    magnitude = 2 * Duchi(0.5).integer_law.magnitude
     assert found.accepted.all()
     assert set(found.rows.ravel().round(9)) <= {round(1 - magnitude, 9), round(1 + magnitude, 9)}
     recorded = [ledger.history(person)[0] for person in range(200)]

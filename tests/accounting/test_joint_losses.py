@@ -146,7 +146,9 @@ def log_of_integers(query, output, records):
     """Log-likelihood by the integers that are sampled, but for a constant."""
     if isinstance(query, ClassQuery):
         law = query.mechanism
-        return np.log(np.where(query.classes(records) == output, law.law.own_count / 2**63, law.law.other_count / 2**63))
+        return np.log(
+            np.where(query.classes(records) == output, law.law.own_count / 2**63, law.law.other_count / 2**63)
+        )
     linear = isinstance(query, RegressionQuery)
     thresholds = query.thresholds(records) if linear else query.share.thresholds(query.unit_response(records)[:, None])
     return np.array([math.log((int(one) if output else 2**64 - int(one)) / 2**63) for one in thresholds])

@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from accounting.reference import regression_queries
+from beliefs import Belief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
-from skldp.accounting._learned import Belief
 from skldp.accounting._query import query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import noise_from

@@ -12,9 +12,10 @@ from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._bits_of_codes import SubsetLaw
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._closest_law import ClosestLaw
+from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._hadamard import HadamardLaw
 from skldp.laws._hashing import HashingLaw
-from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw, ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures

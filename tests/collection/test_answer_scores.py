@@ -12,13 +12,14 @@ from skldp.collection._answer_scores import (
     Scores,
     StepScores,
     grouped_sums,
-    number_response,
     numbers,
     squares,
 )
 from skldp.laws._categories import ResponseLaw
+from skldp.laws._few_answers import TwoAnswersLaw
 from skldp.laws._integers import UnitLaw
-from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, MixtureLaw, SampledLaw, TwoAnswersLaw
+from skldp.laws._lattice import MixtureLaw
+from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._distribution import Ramps
@@ -31,8 +32,8 @@ MIXTURES = [Hybrid(1.0, 6), Hybrid(3.0, 6), HybridThreeOutputs(2.0, 6)]
 FEW = [Duchi(1.0), ThreeOutputs(1.0), ThreeOutputs(5.0)]
 
 
-def lattice_chances(mechanism, x):
-    weights = mechanism.output_law(x)[1]
+def lattice_chances(law, x):
+    weights = law.support(x)[1]
     return np.array([weight / sum(weights) for weight in weights])
 
 
@@ -52,9 +53,9 @@ def chances(mechanism, x):
     law = mechanism.integer_law
     if isinstance(law, MixtureLaw):
         share = law.lattice_count / 2**64
-        parts = share * lattice_chances(mechanism.piecewise, x), (1 - share) * few_chances(law.few, x)
+        parts = share * lattice_chances(law.lattice, x), (1 - share) * few_chances(law.few, x)
         return np.concatenate(parts)
-    return lattice_chances(mechanism, x) if mechanism in LATTICES else few_chances(law, x)
+    return lattice_chances(law, x) if mechanism in LATTICES else few_chances(law, x)
 
 
 def all_answers(law):
@@ -93,7 +94,7 @@ def test_few_answers_tell_no_squares(mechanism):
 def test_scores_of_points_suppose_nothing(mechanism):
     law = mechanism.integer_law
     points = np.array([-1.0, 0.5]) if law.n_answers == 2 else np.array([-1.0, 0.0, 0.5])
-    parts = CellScores(*number_response(law, points))
+    parts = CellScores(*law.responses(points))
     table = np.array([parts.scores(all_answers(law), part) for part in range(len(points))])
     for i, x in enumerate(points):
         np.testing.assert_allclose(table @ chances(mechanism, x), np.arange(len(points)) == i, rtol=0, atol=1e-9)
@@ -102,12 +103,12 @@ def test_scores_of_points_suppose_nothing(mechanism):
 @pytest.mark.parametrize("mechanism", FEW, ids=repr)
 def test_few_answers_tell_no_bins(mechanism):
     with pytest.raises(ValueError, match="Distributions need mechanism='square_wave'"):
-        CellScores(*number_response(mechanism.integer_law, np.linspace(-1, 1, 4)))
+        CellScores(*mechanism.integer_law.responses(np.linspace(-1, 1, 4)))
 
 
 def test_knots_that_the_law_does_not_tell_apart_are_refused():
     with pytest.raises(ValueError, match="must tell the parts apart"):
-        CellScores(*number_response(SquareWave(1.0, 6).integer_law, np.linspace(-1, 1, 700)))
+        CellScores(*SquareWave(1.0, 6).integer_law.responses(np.linspace(-1, 1, 700)))
 
 
 CODES = [
@@ -183,7 +184,7 @@ def test_sums_are_those_of_scores():
     weights = rng.normal(size=50)
     law = Hybrid(2.0, 6).integer_law
     cases = [(CodeScores(one.integer_law), one.integer_law.n_answers) for one in CODES]
-    cases.append((CellScores(*number_response(law, np.linspace(-1, 1, 5))), law.n_answers))
+    cases.append((CellScores(*law.responses(np.linspace(-1, 1, 5))), law.n_answers))
     ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
     cases += [(StepScores(ramps), law.n_answers)]
     for parts, n_answers in cases:

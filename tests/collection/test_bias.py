@@ -12,7 +12,8 @@ from skldp.collection._answer_scores import CodeScores, numbers, squares
 from skldp.collection._survey_estimates import quantile_estimate, quotients
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
-from skldp.laws._numbers import LatticeLaw, MixtureLaw, SampledLaw
+from skldp.laws._lattice import LatticeLaw, MixtureLaw
+from skldp.laws._numbers import SampledLaw
 from skldp.mechanisms import Piecewise, bitrand
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, make_mechanism

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 import skldp
 from skldp import CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler, privacy_guarantee
 from skldp.domains._columns import Interval
+from skldp.estimators._base import LocalTransformer, TargetTransformer
 from skldp.exceptions import ChangedAfterFitError
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
@@ -67,7 +68,7 @@ def releases(estimator, data):
     yield lambda: estimator.transform(data)
     yield lambda: estimator.privacy_guarantee_
     yield lambda: privacy_guarantee(estimator)
-    if isinstance(estimator, skldp.estimators._base.LocalTransformer):
+    if isinstance(estimator, LocalTransformer) and not isinstance(estimator, TargetTransformer):
         out = np.empty((len(X), estimator.mechanism_.n_outputs))
         yield lambda: skldp.release_blocks(estimator, X, out)
         yield lambda: skldp.release_dask(estimator, X)

@@ -25,6 +25,7 @@ from skldp import (
     release_dask,
 )
 from skldp.estimators._base import Keyed
+from skldp.estimators._out_of_core import _empty
 from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning
 from skldp.mechanisms import FieldKey, ReleaseKey
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS
@@ -62,7 +63,7 @@ def given(request):
 
 
 def released(estimator, X, ids=IDS, key=KEY):
-    empty = estimator._empty_release(0, X.dtype)
+    empty = _empty(estimator, X[:0])
     out = np.empty((len(X), *empty.shape[1:]), dtype=empty.dtype)
     return release_blocks(estimator, X, out, release_key=key, ids=ids)
 

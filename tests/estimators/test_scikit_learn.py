@@ -33,7 +33,7 @@ from skldp import (
     TablePrivatizer,
     TargetPrivatizer,
 )
-from skldp.estimators._base import LocalTransformer
+from skldp.estimators._base import LocalTransformer, TargetTransformer
 from skldp.papers import LatentTransformer, OMETransformer
 from skldp.study import ReleasedRowsRegressor
 
@@ -43,7 +43,7 @@ _OWN_NOISE = "each row gets its own noise, so a row's release depends on its pla
 DEFAULTS = [
     cls()
     for cls in ESTIMATORS.values()
-    if issubclass(cls, LocalTransformer) and cls not in (CategoricalPrivatizer, TargetPrivatizer)
+    if issubclass(cls, LocalTransformer) and not issubclass(cls, TargetTransformer | CategoricalPrivatizer)
 ]
 TRANSFORMERS = [
     *DEFAULTS,

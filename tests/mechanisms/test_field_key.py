@@ -54,7 +54,7 @@ class TestAttacks:
             assert len(np.unique(KEY.release(mechanism, tremble, ["ann"] * 1000).rows)) == 1
         fresh = Duchi(1.0).release(tremble, KEY.bind(Duchi(1.0), tremble, range(1000)).noise).rows
         # Of as many people, what one person's noise would have told.
-        assert binomial_pvalue((fresh > 0).sum(), 1000, 0.5 + 0.3 * Duchi(1.0).slope / 2**64) > THRESHOLD
+        assert binomial_pvalue((fresh > 0).sum(), 1000, 0.5 + 0.3 * Duchi(1.0).integer_law.slope / 2**64) > THRESHOLD
 
     def test_jitter_of_a_vector_buys_none_either(self):
         vectors = np.random.default_rng(1).normal(size=5) + np.random.default_rng(2).uniform(-1e-9, 1e-9, (200, 5))
@@ -260,10 +260,10 @@ class TestTheLaw:
         key = FieldKey(KEY.key, "mood", steps=3)
         value = 0.21
         given = answers(key, law, value)
-        up = Fraction(law.slope) * Fraction(value) / 2**64 + Fraction(1, 2)
+        up = Fraction(law.integer_law.slope) * Fraction(value) / 2**64 + Fraction(1, 2)
         assert binomial_pvalue((given > 0).sum(), given.size, float(up)) > THRESHOLD
         # And not that of its nearest step, 1/3.
-        off = Fraction(law.slope) / 3 / 2**64 + Fraction(1, 2)
+        off = Fraction(law.integer_law.slope) / 3 / 2**64 + Fraction(1, 2)
         assert binomial_pvalue((given > 0).sum(), given.size, float(off)) < THRESHOLD
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from skldp.laws._bits_of_codes import UnaryLaw
 from skldp.laws._categories import ResponseLaw
+from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._integers import LAWS, IntegerLaw, law_from_dict, secure_words, words_of
-from skldp.laws._numbers import LatticeLaw, MixtureLaw, ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._duchi import ThreeOutputs

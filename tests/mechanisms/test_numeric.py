@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from skldp.laws._few_answers import three_outputs_zero_probability, worst_quadratic
+from skldp.laws._lattice import HYBRID_THRESHOLD, piecewise_shape
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace, analytic_gaussian_sigma
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
@@ -20,9 +22,8 @@ from skldp.mechanisms.numeric._bounded_features import (
     number_of_sampled_features,
     worst_sampled_variance,
 )
-from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs, three_outputs_zero_probability
-from skldp.mechanisms.numeric._piecewise import HYBRID_THRESHOLD, Hybrid, HybridThreeOutputs, Piecewise, piecewise_shape
-from skldp.mechanisms.numeric._unit_interval import worst_quadratic
+from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
+from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
 
 
 def test_anchor_values_at_epsilon_one():
@@ -53,10 +54,8 @@ def test_where_a_mixture_begins_to_help():
 
     assert pytest.approx(0.60935, abs=5e-6) == HYBRID_THRESHOLD
     assert brentq(gain, 0.3, 1.0, xtol=1e-12) == pytest.approx(HYBRID_THRESHOLD, abs=1e-9)
-    assert Hybrid(0.60935).threshold == 0
-    assert Hybrid(0.60936).threshold > 0
-    assert HybridThreeOutputs(0.610985).threshold == 0
-    assert HybridThreeOutputs(0.610987).threshold > 0
+    assert [Hybrid(one).integer_law.name for one in (0.60935, 0.60936)] == ["two_answers", "mixture"]
+    assert [HybridThreeOutputs(one).integer_law.name for one in (0.610985, 0.610987)] == ["three_answers", "mixture"]
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 0.62, 1.0, 2.0, 4.0, 8.0])
@@ -99,7 +98,7 @@ def test_three_outputs_has_the_least_worst_variance_over_a(epsilon, other):
 def test_hybrid_tp_is_no_worse_than_any_other_proportion(epsilon):
     mechanism = HybridThreeOutputs(epsilon)
     x = np.linspace(0, 1, 401)
-    sub, three = mechanism.piecewise.variance(x), mechanism.few_valued.variance(x)
+    sub, three = Piecewise(epsilon, "sub").variance(x), ThreeOutputs(epsilon).variance(x)
     others = [(part * sub + (1 - part) * three).max() for part in np.linspace(0, 1, 101)]
     assert mechanism.worst_variance <= min(others) * (1 + 1e-6)
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from laws import Coin, OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths, released
 
+from skldp.laws import _few_answers
+from skldp.laws._odds import log_ratio
 from skldp.mechanisms._noise import Noise, RowNoise
 from skldp.mechanisms.numeric import _discrete_noise as discrete_noise
-from skldp.mechanisms.numeric import _duchi as duchi
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
@@ -41,7 +42,7 @@ def same_in_blocks(mechanism, monkeypatch, x, noise_of, dtype=np.float64):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_duchi_draws_the_integers_of_its_guarantee(epsilon, dtype, monkeypatch):
     mechanism = Duchi(epsilon)
-    whole = mechanism.slope * 2.0**-48 > 2.0**15 - 2
+    whole = mechanism.integer_law.slope * 2.0**-48 > 2.0**15 - 2
     pieces = (64,) if whole else (16, 48)
     laws = []
     for x in map(dtype, INPUTS):
@@ -81,7 +82,8 @@ def test_three_outputs_draw_the_integers_of_their_guarantee(epsilon, monkeypatch
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
 def test_a_piecewise_law_is_drawn_from_the_integers_of_its_guarantee(variant, epsilon, monkeypatch):
     mechanism = Piecewise(epsilon, variant, lattice_bits=4)
-    n_cells, n_inner, base, extra = mechanism.lattice
+    law = mechanism.integer_law
+    n_cells, n_inner, base, extra = law.n_cells, law.n_inner, law.base, law.extra
     total = n_cells * base + n_inner * extra
     laws = []
     for x in INPUTS:
@@ -108,14 +110,15 @@ def test_a_piecewise_law_is_drawn_from_the_integers_of_its_guarantee(variant, ep
 @pytest.mark.parametrize("kind", [Hybrid, HybridThreeOutputs])
 def test_a_mixture_chooses_by_the_coin_of_its_law_whatever_the_value(kind):
     mechanism = kind(2.0, lattice_bits=5)
+    mixture = mechanism.integer_law
     for x in INPUTS:
 
         def is_few_valued(word, x=x):
-            return bool(abs(released(mechanism, [x], Coin(word))[0]) in (0.0, mechanism.few_valued.magnitude))
+            return bool(abs(released(mechanism, [x], Coin(word))[0]) in (0.0, mechanism.integer_law.few.magnitude))
 
         law = lengths(intervals(is_few_valued, 0, WORD), WORD)
-        assert law == {False: mechanism.threshold, True: WORD - mechanism.threshold}
-    exact = max(mechanism.few_valued.guarantee().epsilon, mechanism.piecewise.guarantee().epsilon)
+        assert law == {False: mixture.lattice_count, True: WORD - mixture.lattice_count}
+    exact = max(log_ratio(*law.ratio, in_doubles=True) for law in (mixture.few, mixture.lattice))
     assert mechanism.guarantee().epsilon == exact
 
 
@@ -284,7 +287,7 @@ def test_every_choice_of_features_is_equally_likely(n, k):
 def test_only_the_chosen_features_are_released_and_each_with_its_own_noise():
     release = BoundedFeatures(Duchi(1.0), (0.0, -4.0, 100.0), (1.0, 4.0, 101.0), n_sampled=1, stated=1.0)
     rows = np.array([[1.0, 4.0, 101.0], [0.0, -4.0, 100.0]])
-    size = Duchi(1.0).magnitude
+    size = Duchi(1.0).integer_law.magnitude
     for feature in range(3):
         for first, sign in ((-(2**15), 1), (2**15 - 1, -1)):
             # A word of 64 bits chooses the feature of each row, one of 16 draws its sign.
@@ -300,7 +303,7 @@ def test_only_the_chosen_features_are_released_and_each_with_its_own_noise():
     ids=repr,
 )
 def test_second_draws_that_are_rare_belong_to_their_rows_too(mechanism, monkeypatch):
-    monkeypatch.setattr(duchi, "_FIRST_ERROR", 5000)
+    monkeypatch.setattr(_few_answers, "_FIRST_ERROR", 5000)
     monkeypatch.setattr(discrete_noise, "_LEAST_FAST", 2.0**61)
     monkeypatch.setattr(discrete_noise, "_LOG_ERROR", 1e-8)
     draw = np.random.default_rng(3)

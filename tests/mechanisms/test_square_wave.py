@@ -11,7 +11,6 @@ from skldp.mechanisms.numeric._bounded_features import make_mechanism
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
-    lattice_response,
     likeliest_shares,
     quantile_knots,
     ramp_width,
@@ -43,7 +42,7 @@ def test_it_is_a_mechanism_like_the_others(epsilon):
     law = make_mechanism("square_wave", epsilon)
     assert law == SquareWave(epsilon)
     assert law != Piecewise(epsilon, "square_wave")
-    assert law.lattice == Piecewise(epsilon, "square_wave").lattice
+    assert law.integer_law == Piecewise(epsilon, "square_wave").integer_law
     assert law.exact_epsilon <= epsilon
     assert law.integer_law.epsilon == pytest.approx(law.exact_epsilon, rel=1e-15)
     assert repr(law) == f"SquareWave(epsilon={epsilon}, lattice_bits=24)"
@@ -55,12 +54,13 @@ def test_the_response_to_a_knot_is_its_law(make, epsilon):
     mechanism = make(epsilon, lattice_bits=6) if make in (SquareWave, Piecewise) else make(epsilon, 6)
     law = mechanism.integer_law
     knots = np.array([-1.0, -0.45, 0.0, 1.0])
-    starts, response = lattice_response(law, knots)
-    assert (starts[0], starts[-1]) == (0, law.n_cells)
+    response, group = law.responses(knots)
+    groups = group(np.arange(law.n_cells))
+    assert np.unique(groups).tolist() == list(range(response.shape[1]))
     for x, row in zip(knots, response, strict=True):
         weights = mechanism.output_law(x)[1]
         chances = np.array([weight / sum(weights) for weight in weights])
-        np.testing.assert_allclose(row, np.add.reduceat(chances, starts[:-1]), rtol=0, atol=1e-15)
+        np.testing.assert_allclose(row, np.bincount(groups, chances), rtol=0, atol=1e-15)
 
 
 @pytest.mark.few(2)

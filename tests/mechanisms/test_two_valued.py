@@ -32,12 +32,12 @@ def test_16_bits_decide_as_64_would(epsilon, dtype):
     mechanism = Duchi(epsilon)
     rng = np.random.default_rng(4)
     # Below 0, next to where the first 16 bits change, rounding and cutting off add up.
-    edges = -np.arange(118, 128) / (mechanism.slope * 2.0**-48)
+    edges = -np.arange(118, 128) / (mechanism.integer_law.slope * 2.0**-48)
     edges = edges[edges > -1].astype(dtype)
     inputs = np.concatenate([[-1, -1e-12, 0, 1e-12, 1, -0.5, 0.5], rng.uniform(-1, 1, 40), edges]).astype(dtype)
     inputs = np.concatenate([inputs, np.nextafter(edges, dtype(0)), np.nextafter(edges, dtype(-1))])
     for x in inputs:
-        threshold = round(float(x) * float(mechanism.slope))
+        threshold = round(float(x) * float(mechanism.integer_law.slope))
         firsts = [(threshold >> 48) + near for near in range(-6, 7)] + rng.integers(-(2**15), 2**15, 20).tolist()
         for first in firsts:
             if not -(2**15) <= first < 2**15:

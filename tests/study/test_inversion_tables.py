@@ -102,7 +102,7 @@ def test_answers_written_out_tell_categories_apart_as_their_reports_do(name):
 
 def test_the_likelihood_of_a_number_that_may_be_missing_is_a_law():
     law = NumberOrMissing(OrMissing(Interval(10, 30)), Duchi(0.8), 2**63, 2**62, stated=2.0)
-    size = law.unit.magnitude
+    size = law.unit.integer_law.magnitude
     released = np.array([[np.nan], [20 - 10 * size], [20 + 10 * size]])
     for value, told, mean in [(np.nan, 0.5, 0.0), (26.0, 0.25, 0.6), (10.0, 0.25, -1.0)]:
         chances = np.exp(cell_likelihood(law, released, value))

@@ -1,6 +1,7 @@
 import sys
 
 import matplotlib
+import numpy as np
 import pytest
 
 matplotlib.use("Agg")
@@ -8,8 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from skldp import PrivacyLedger
-from skldp.accounting import RegressionQuery
-from skldp.accounting._learned import loss_history
+from skldp.accounting import RegressionQuery, realized_loss
 from skldp.study import PrivacyLossDisplay
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(-1, 1), epsilon=0.5)
@@ -20,9 +20,10 @@ def test_draws_the_losses_of_a_ledgers_person():
     for output in (1, 1, 0):
         ledger.answer(LINE, [7], lambda people, output=output: [output], repeat=True)
     display = PrivacyLossDisplay.from_history(ledger.history(7), bounds=ledger.bounds, epsilon=1.5)
-    losses = loss_history([(LINE, 1), (LINE, 1), (LINE, 0)], bounds=(-1, 1))
-    assert display.realized_.get_ydata().tolist() == losses.realized.tolist()
-    assert display.added_up_.get_ydata().tolist() == losses.added_up.tolist()
+    losses = [realized_loss([LINE] * n, [1, 1, 0][:n], bounds=(-1, 1)).upper for n in range(4)]
+    assert display.realized_.get_ydata().tolist() == losses
+    assert display.added_up_.get_ydata().tolist() == pytest.approx([0.0, 0.5, 1.0, 1.5], abs=1e-12)
+    assert all(display.added_up_.get_ydata() >= LINE.exact_epsilon * np.arange(4))
     assert display.realized_.get_xdata().tolist() == [0, 1, 2, 3]
     assert list(display.budget_.get_ydata()) == [1.5, 1.5]
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [

@@ -14,7 +14,7 @@ from skldp._checks import check_choice, check_integer
 from skldp.domains._domain import Box
 from skldp.laws._integers import IntegerLaw
 from skldp.laws._numbers import sampled_law
-from skldp.laws._odds import round_up, split_epsilon
+from skldp.laws._odds import LEAST_EPSILON, round_up, split_epsilon
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import SampledFeatures, Workspace
@@ -23,7 +23,7 @@ from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
 from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._unit_interval import LEAST_EPSILON, MOST_VALUES, UnitMechanism
+from skldp.mechanisms.numeric._unit_interval import MOST_VALUES, UnitMechanism
 
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
 _NEAR = 4.0

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
-from skldp.laws._numbers import LatticeLaw
+from skldp.laws._lattice import LatticeLaw, bin_edges
 
 _MOST_ITERATIONS = 20_000
 _MOST_STEPS = 512
@@ -37,7 +37,7 @@ class DistributionEstimate:
     @classmethod
     def around(cls, knots: Floats, shares: Floats, n: int) -> Self:
         """Spread the share of each knot over a bin that ends halfway to its neighbours."""
-        return cls(_edges_around(knots), shares, n)
+        return cls(bin_edges(knots), shares, n)
 
     def cumulative(self, values: npt.ArrayLike) -> Floats:
         """Return the share of numbers up to each value, with even spread within bins."""
@@ -147,27 +147,6 @@ class Ramps:
         return np.stack([hits - after, len(cells) - hits, after])
 
 
-def lattice_response(law: LatticeLaw, knots: Floats, *, spread: bool = False) -> tuple[Ints, Floats]:
-    """Return the chance of groups of cells for numbers at knots, or spread evenly over the bins around them.
-
-    Groups begin where the inner interval of a knot begins or ends. With a large epsilon it is shorter than the distance
-    of two knots: numbers between them answer as neither does, and must be spread.
-    """
-    ends = _edges_around(knots) if spread else knots
-    begin = ends * law.reach + (law.n_cells - law.n_inner) // 2
-    kinks = np.rint(np.concatenate([begin, begin + law.n_inner])).astype(np.int64)
-    # Rounding of the reach leaves a last cell or two at both ends, which are no group.
-    inner_kinks = kinks[(kinks > 2) & (kinks < law.n_cells - 2)]
-    starts = np.unique(np.concatenate([[0], inner_kinks, [law.n_cells]]))
-    beyond = starts - begin[:, None]
-    inner = np.clip(beyond, 0, law.n_inner)
-    if spread:
-        # The mean over a bin, from the integral of the clipped line.
-        inner = -np.diff(inner * (beyond - inner / 2), axis=0) / np.diff(begin)[:, None]
-    total = law.total
-    return starts, np.diff(starts * (law.base / total) + inner * (law.extra / total), axis=1)
-
-
 def likeliest_shares(counts: Floats, response: Floats) -> Floats:
     """Return the shares of inputs under which the answers are likeliest, by expectation and maximization.
 
@@ -219,11 +198,6 @@ def ascend(
         if counts @ np.log(chances_ahead) > counts @ np.log(chances):
             shares, chances = ahead, chances_ahead
     return np.asarray(shares, dtype=np.float64)
-
-
-def _edges_around(knots: Floats) -> Floats:
-    """Return the edges of bins that end halfway between knots."""
-    return np.concatenate([knots[:1], (knots[1:] + knots[:-1]) / 2, knots[-1:]])
 
 
 def _unit_variance(law: LatticeLaw) -> float:

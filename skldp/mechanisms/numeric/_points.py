@@ -21,11 +21,10 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linprog
 
+from skldp.laws._few_answers import duchi
 from skldp.laws._odds import TWO_64
 from skldp.laws._points_law import PointsLaw
-from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.numeric._duchi import Duchi
-from skldp.mechanisms.numeric._unit_interval import UnitMechanism, unit_values
+from skldp.mechanisms.numeric._unit_interval import UnitLawMechanism
 
 _Floats = npt.NDArray[np.float64]
 # Below, Duchi's two answers are within 1% of the optimum; above, the points would have to be very many.
@@ -39,7 +38,7 @@ _MARGINS, _SEEN, _LEAST = (2.0**-21, 2.0**-17, 2.0**-12), 1e-6, 1e-6
 
 
 @dataclass(frozen=True)
-class Points(UnitMechanism):
+class Points(UnitLawMechanism):
     """The best law of one number: rounded to points, with answers from a linear program.
 
     Epsilon is at most 8, and below 0.25 the law is Duchi's. A prior has weights of equal bins of [-1, 1], and counts as
@@ -56,7 +55,7 @@ class Points(UnitMechanism):
     def integer_law(self) -> PointsLaw:
         """The law of the rounded solution."""
         if self.epsilon < _FEW_EPSILON:
-            slope = Duchi(self.epsilon).slope
+            slope = duchi(self.epsilon).slope
             return PointsLaw(2, (-1, 1), (2**63 + slope, 2**63 - slope))
         return _solved(min(float(self.epsilon), _MOST_EPSILON), checked_weights(self.prior))
 
@@ -65,70 +64,23 @@ class Points(UnitMechanism):
         """The largest log ratio of an answer's counts at two points."""
         return self.integer_law.epsilon
 
-    @cached_property
-    def variance_coefficients(self) -> tuple[float, float, float]:
-        """The largest mean square of the answers, 0 and -1: an upper bound."""
-        return float(self._squares.max()), 0.0, -1.0
-
-    def variance(self, x: npt.ArrayLike) -> _Floats:
-        """Return the variance of the released law, element by element."""
-        given = unit_values(x)
-        points = np.linspace(-1, 1, self.integer_law.n_points)
-        return np.asarray(np.interp(given, points, self._squares) - given**2)
+    @property
+    def loss_from_middle(self) -> float:
+        """The largest log ratio of any two points."""
+        return self.exact_epsilon
 
     @cached_property
     def worst_variance(self) -> float:
         """The largest variance over all inputs: between two points it is a line less a square."""
-        points = np.linspace(-1, 1, len(self._squares))
-        slopes = np.diff(self._squares) / np.diff(points)
+        squares = self.integer_law.squares
+        points = np.linspace(-1, 1, len(squares))
+        slopes = np.diff(squares) / np.diff(points)
         peaks = np.clip(slopes / 2, points[:-1], points[1:])
         return float(self.variance(np.concatenate([points, peaks])).max())
 
     def original_squares(self, squares: _Floats) -> _Floats:
         """Raise ValueError: the mean of a released square is no function of that of the squares."""
         raise ValueError(f"{self!r} does not identify the squares of values: their releases are piecewise linear.")
-
-    def output_law(self, x: float) -> tuple[_Floats, list[int]]:
-        """Return the answers and their integer weights at a point."""
-        law = self.integer_law
-        point, part = divmod((round(x * 2.0**53) + 2**53) * (law.n_points - 1), 2**54)
-        rows = [law.rows[point], law.rows[min(point + 1, law.n_points - 1)]]
-        return self._values, [low * (2**54 - part) + high * part for low, high in zip(*rows, strict=True)]
-
-    @cached_property
-    def _values(self) -> _Floats:
-        return np.array([self.integer_law.value(answer) for answer in range(self.integer_law.n_answers)])
-
-    @cached_property
-    def _squares(self) -> _Floats:
-        return np.array([[c / TWO_64 for c in row] for row in self.integer_law.rows]) @ self._values**2
-
-    @cached_property
-    def _ends(self) -> npt.NDArray[np.uint64]:
-        # The last end, 2^64, is left out: no word reaches it.
-        sums = [np.cumsum(np.array(row[:-1], dtype=np.uint64)) for row in self.integer_law.rows]
-        return np.stack(sums)
-
-    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        words = noise.words((x.size, 2))
-        scaled = np.rint(x * 2.0**53).astype(np.int64) + 2**53
-        scaled *= self.integer_law.n_points - 1
-        part = (scaled & (2**54 - 1)).astype(np.uint64) << np.uint64(10)
-        point = (scaled >> 54) + (words[:, 0] < part)
-        # As many ends as are up to the word, by bisection.
-        n_ends = self._ends.shape[1]
-        found = np.zeros(x.size, dtype=np.int64)
-        step = 1 << (n_ends.bit_length() - 1)
-        while step:
-            tried = np.minimum(found + step, n_ends + 1)
-            is_up_to = (tried <= n_ends) & (self._ends[point, np.minimum(tried, n_ends) - 1] <= words[:, 1])
-            found = np.where(is_up_to, tried, found)
-            step >>= 1
-        out[...] = self._values[found]
-
-    def _mean(self, x: float) -> Fraction:
-        values, weights = self.output_law(x)
-        return sum((Fraction(y) * w for y, w in zip(values.tolist(), weights, strict=True)), Fraction(0)) / sum(weights)
 
 
 def checked_weights(prior: npt.ArrayLike) -> tuple[float, ...]:

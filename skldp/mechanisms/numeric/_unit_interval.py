@@ -1,14 +1,14 @@
 r"""Base class of mechanisms for numbers in [-1, 1].
 
-Every released number follows an exact integer law: a mechanism chooses integers from the requested epsilon, rounded to
-the private side, samples with exactly these integers, and computes the guarantee from them.
+Every released number follows an exact integer law, of integers chosen from the requested epsilon and rounded to the
+private side. The law samples with exactly these integers, and the guarantee is computed from them.
 """
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +16,16 @@ import numpy.typing as npt
 from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_epsilon, check_integer
 from skldp.domains._domain import Box
+from skldp.laws._few_answers import worst_quadratic
+from skldp.laws._integers import IntegerLaw, NumbersLaw
+from skldp.laws._numbers import MOST_TOGETHER
+from skldp.laws._odds import LEAST_EPSILON, log_ratio
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 
-LEAST_EPSILON = 1e-6
-# Beyond it, exp(-epsilon) is too coarse as an integer fraction of 2^64, and such an event is never seen.
-LARGEST_EPSILON = 24.0
 # Most values that are released together.
-MOST_VALUES = 100_000
-# Relative margin for the rounding of integers and exponentials in double precision.
-_MARGIN = 2.0**-24
-
-
-def calibration_epsilon(epsilon: float) -> float:
-    """Return the epsilon that the integers are chosen for: a 2^-24 part below, and at most :data:`LARGEST_EPSILON`."""
-    return min(float(epsilon), LARGEST_EPSILON) * (1 - _MARGIN)
+MOST_VALUES = MOST_TOGETHER
 
 
 def unit_values(values: npt.ArrayLike) -> Floats:
@@ -43,19 +37,13 @@ def unit_values(values: npt.ArrayLike) -> Floats:
     return x
 
 
-def worst_quadratic(constant: float, linear: float, square: float) -> float:
-    """Return the largest ``constant + linear * x + square * x**2`` for x in [0, 1], where ``linear >= 0``."""
-    peak = min(1.0, -linear / (2 * square)) if square < 0 else 1.0
-    return max(constant, constant + linear * peak + square * peak**2)
-
-
 @dataclass(frozen=True)
 class UnitMechanism(RowMechanism):
     """Base class of mechanisms that release numbers in [-1, 1], unbiased and with an exact epsilon.
 
     A row is what is released under one guarantee: one number, or the `n_outputs` that a mechanism releases together.
     A subclass is a frozen dataclass; it gives `exact_epsilon`, `variance_coefficients`, `variance` and the two hooks
-    ``_draw_numbers`` and ``_mean``, and where the output is finite an `output_law`.
+    ``_draw_numbers`` and ``_mean``. One of an integer law is an :class:`UnitLawMechanism`.
     """
 
     epsilon: float
@@ -145,6 +133,49 @@ class UnitMechanism(RowMechanism):
     @abstractmethod
     def _mean(self, x: float) -> Fraction:
         """Return the exact mean of the released law."""
+
+
+@dataclass(frozen=True)
+class UnitLawMechanism(UnitMechanism):
+    """Base class of mechanisms that sample the integers of their `integer_law`, from which everything follows."""
+
+    @property
+    @abstractmethod
+    def integer_law(self) -> IntegerLaw:
+        """The law that is sampled."""
+
+    @property
+    def _law(self) -> NumbersLaw:
+        return cast("NumbersLaw", self.integer_law)
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The largest log-likelihood ratio of the sampled law over all pairs of inputs."""
+        return log_ratio(*self._law.ratio, in_doubles=True)
+
+    @property
+    def loss_from_middle(self) -> float:
+        """The largest log-likelihood ratio of the law of any input to that of 0, rounded up, or more."""
+        return log_ratio(*self._law.ratio_from_middle, in_doubles=True)
+
+    @cached_property
+    def variance_coefficients(self) -> tuple[float, float, float]:
+        """Coefficients of the law, of the variance or of an upper bound."""
+        return self._law.moments
+
+    def variance(self, x: npt.ArrayLike) -> Floats:
+        """Return the variance of the released law, element by element."""
+        return self._law.variance(unit_values(x))
+
+    def output_law(self, x: float) -> tuple[Floats, list[int]]:
+        """Return the outputs for one number and their integer weights; meant for a coarse lattice."""
+        return self._law.support(x)
+
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        self._law.draw_many(x, noise, out)
+
+    def _mean(self, x: float) -> Fraction:
+        return self._law.mean(x)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,265 @@
+"""Integer laws of numbers with two or three answers: Duchi's, and Three-Outputs."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from skldp._arrays import Bools, Floats, Ints
+from skldp.laws._integers import Answers, Noise, UnitLaw
+from skldp.laws._odds import TWO_64, calibration_epsilon, floor_to_double
+
+_TWO_63 = 2**63
+# Up to here a threshold's first 16 bits, rounded, are still a signed 16-bit integer.
+_LARGEST_FIRST = 2.0**15 - 2
+# Largest rounding error: one from the product in single precision, one from truncation below zero.
+_FIRST_ERROR = 2
+
+
+def as_cells(answers: Answers) -> Ints:
+    """Return answers as integers: each is a cell of its own."""
+    return answers.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TwoAnswersLaw(UnitLaw):
+    """Law of Duchi's mechanism: 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
+
+    name: ClassVar[str] = "two_answers"
+    n_answers = 2
+    slope: int
+
+    def _check(self) -> None:
+        if not 1 <= self.slope < _TWO_63 or int(float(self.slope)) != self.slope:
+            self._refuse("have a slope below 2**63 that is a double")
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """Weights of the answer 1 to the inputs 1 and -1."""
+        return _TWO_63 + self.slope, _TWO_63 - self.slope
+
+    @property
+    def ratio_from_middle(self) -> tuple[int, int]:
+        """Weights of an end's likelier answer, at the end and at 0."""
+        return _TWO_63 + self.slope, _TWO_63
+
+    def draw(self, x: float, words: Iterator[int]) -> int:
+        """Draw the answer to a number from one word."""
+        return int(next(words) < _TWO_63 + round(x * float(self.slope)))
+
+    def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        """Write the estimates of the answers to many numbers.
+
+        A word's first 16 bits decide unless they are next to those of the threshold; only then the rest is drawn.
+        """
+        scale = self.slope * 2.0**-48
+        if scale > _LARGEST_FIRST:
+            up = noise.words(x.shape).view(np.int64) < self._thresholds(x)
+        else:
+            first = noise.words(x.shape, np.uint16).view(np.int16)
+            near = (x * x.dtype.type(scale)).astype(np.int16)
+            up = first < near
+            # Their difference modulo 2^16: where it wraps, it only adds numbers for all 64 bits to decide.
+            near -= first
+            near += _FIRST_ERROR
+            close = (near.view(np.uint16) <= 2 * _FIRST_ERROR).nonzero()[0]
+            words = noise.at(close, x.size).words(close.size) >> np.uint64(16)
+            words |= first[close].astype(np.uint64) << np.uint64(48)
+            up[close] = words.view(np.int64) < self._thresholds(x[close])
+        write_signs(up, self.magnitude, out)
+
+    @cached_property
+    def magnitude(self) -> float:
+        """The size of both estimates, ``2**63 / slope``."""
+        return 2.0**63 / self.slope
+
+    def value(self, answer: int) -> float:
+        """Return plus or minus `magnitude`."""
+        return (2 * answer - 1) * self.magnitude
+
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """Coefficients of the variance: that of a sign."""
+        return self.magnitude**2, 0.0, -1.0
+
+    def mean(self, x: float) -> Fraction:
+        """Return the exact mean of an estimate."""
+        return Fraction(self.magnitude) * round(x * float(self.slope)) / _TWO_63
+
+    def support(self, x: float) -> tuple[Floats, list[int]]:
+        """Return both estimates, and the words of each."""
+        up = _TWO_63 + round(x * float(self.slope))
+        return np.array([-self.magnitude, self.magnitude]), [TWO_64 - up, up]
+
+    def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
+        """Return the chances of both answers to at most two points."""
+        if len(points) > self.n_answers:
+            return super().responses(points)
+        return self.chances(points), as_cells
+
+    def chances(self, points: Floats) -> Floats:
+        """Return the chances of the answers, shape (n_points, 2): linear in the number."""
+        plus = 0.5 + points * (self.slope / TWO_64)
+        return np.stack([1 - plus, plus], axis=1)
+
+    def _thresholds(self, x: np.ndarray) -> Ints:
+        return np.rint(x.astype(np.float64, copy=False) * float(self.slope)).astype(np.int64)
+
+
+def duchi(epsilon: float) -> TwoAnswersLaw:
+    """Return Duchi's law of an epsilon."""
+    return TwoAnswersLaw(floor_to_double(int(math.tanh(calibration_epsilon(epsilon) / 2) * 2.0**63)))
+
+
+def write_signs(up: Bools, magnitude: float, out: np.ndarray) -> None:
+    """Write `magnitude` where `up`, else its negative, without branches."""
+    # All steps are exact: 2 m - m and 0 - m.
+    size = out.dtype.type(magnitude)
+    np.copyto(out, up)
+    out *= 2 * size
+    out -= size
+
+
+@dataclass(frozen=True)
+class ThreeAnswersLaw(UnitLaw):
+    """Law of Three-Outputs: 0 is minus, 1 is zero and 2 is plus.
+
+    The answer is zero for ``zero - |x| * zero_lost`` of 2^64 words, and has the wrong sign for the next
+    ``wrong - |x| * wrong_lost``, with products rounded half to even.
+    """
+
+    name: ClassVar[str] = "three_answers"
+    n_answers = 3
+    zero: int
+    zero_lost: int
+    wrong: int
+    wrong_lost: int
+
+    def _check(self) -> None:
+        lost = (self.zero_lost, self.wrong_lost)
+        kept = self.zero_lost >= 0 and (self.zero_lost < self.zero or self.zero == 0 == self.zero_lost)
+        if not kept or not 0 <= self.wrong_lost < self.wrong or self.zero + 2 * self.wrong != TWO_64 or not any(lost):
+            self._refuse("split 2**64 words evenly at 0, with some for each answer at 1")
+        if any(int(float(number)) != number for number in lost):
+            self._refuse("lose as many words as a double holds")
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """Larger ratio of zero and of a sign, at the ends, since all probabilities are monotone in abs(x)."""
+        against, zero, along = self._weights(1.0)
+        return max((along, against), (self.zero, zero) if zero else (0, 1), key=lambda one: Fraction(*one))
+
+    @property
+    def ratio_from_middle(self) -> tuple[int, int]:
+        """Weights of the right sign at an end and at 0, where zero is likeliest."""
+        return self._weights(1.0)[2], self.wrong
+
+    def draw(self, x: float, words: Iterator[int]) -> int:
+        """Draw the answer to a number from one word."""
+        word, (against, zero, _) = next(words), self._weights(abs(x))
+        if word < zero:
+            return 1
+        return 2 if (word < zero + against) == (x < 0) else 0
+
+    def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        """Write the estimates of the answers to many numbers, from one word each."""
+        size = np.abs(x)
+        to_zero = np.uint64(self.zero) - np.rint(size * float(self.zero_lost)).astype(np.uint64)
+        to_wrong = to_zero + (np.uint64(self.wrong) - np.rint(size * float(self.wrong_lost)).astype(np.uint64))
+        words = noise.words(x.shape)
+        sign = ((words < to_wrong) == (x < 0)).view(np.int8)
+        sign += sign
+        sign -= 1
+        # Integers have one zero; -0.0 would reveal the sign of x.
+        sign *= (words >= to_zero).view(np.int8)
+        np.multiply(sign, self.magnitude, out=out, casting="same_kind")
+
+    @cached_property
+    def magnitude(self) -> float:
+        """The size of plus and minus, ``2**64 / (zero_lost + 2 * wrong_lost)``."""
+        return TWO_64 / (self.zero_lost + 2 * self.wrong_lost)
+
+    def value(self, answer: int) -> float:
+        """Return minus `magnitude`, zero or `magnitude`."""
+        return (answer - 1) * self.magnitude
+
+    @property
+    def moments(self) -> tuple[float, float, float]:
+        """Coefficients from the probability of zero, which is linear in abs(x)."""
+        square = self.magnitude**2
+        return square * ((TWO_64 - self.zero) / TWO_64), square * (self.zero_lost / TWO_64), -1.0
+
+    def mean(self, x: float) -> Fraction:
+        """Return the exact mean of an estimate."""
+        _, weights = self.support(x)
+        return Fraction(self.magnitude) * (weights[-1] - weights[0]) / TWO_64
+
+    def support(self, x: float) -> tuple[Floats, list[int]]:
+        """Return the estimates of the possible answers, and the words of each."""
+        weights = self._weights(abs(x))
+        values, weights = np.array([-1.0, 0.0, 1.0]) * self.magnitude, weights if x >= 0 else weights[::-1]
+        return (values, weights) if self.zero else (values[::2], weights[::2])
+
+    def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
+        """Return the chances of the answers to at most three points."""
+        if len(points) > self.n_answers:
+            return super().responses(points)
+        return self.chances(points), as_cells
+
+    def chances(self, points: Floats) -> Floats:
+        """Return the chances of the answers, shape (n_points, 3): linear in the number and in its magnitude."""
+        # Divide first: a double array times a large Python integer fails in some versions of numpy.
+        zero = self.zero / TWO_64 - np.abs(points) * (self.zero_lost / TWO_64)
+        lean = points * ((self.zero_lost + 2 * self.wrong_lost) / TWO_64)
+        return np.stack([(1 - zero - lean) / 2, zero, (1 - zero + lean) / 2], axis=1)
+
+    def _weights(self, size: float) -> list[int]:
+        """Return the words of the wrong sign, of zero and of the right sign, at a magnitude."""
+        zero = self.zero - round(size * float(self.zero_lost))
+        against = self.wrong - round(size * float(self.wrong_lost))
+        return [against, zero, TWO_64 - zero - against]
+
+
+def three_outputs(epsilon: float) -> ThreeAnswersLaw:
+    """Return the law of Three-Outputs of an epsilon."""
+    eps = calibration_epsilon(epsilon)
+    odds, less = math.exp(eps), math.exp(-eps)
+    # A little below its largest value, at which the wrong sign loses nothing and rounding could make it gain.
+    a = three_outputs_zero_probability(eps) * (1 - 2.0**-48)
+    zero = 2 * floor_to_double(int(a * 2.0**63))
+    zero_lost = floor_to_double(math.floor(Fraction(zero) * Fraction(1 - less)))
+    wrong = (TWO_64 - zero) // 2
+    # The rest at x = 1, once its zeros are taken out, is shared 1 : E between the wrong sign and the right one.
+    at_one = math.ceil(Fraction(TWO_64 - zero + zero_lost) / (1 + Fraction(odds)))
+    return ThreeAnswersLaw(zero, zero_lost, wrong, floor_to_double(wrong - at_one))
+
+
+def three_outputs_zero_probability(epsilon: float) -> float:
+    r"""Return the probability a of answering 0 to the input 0 that makes the worst variance of Three-Outputs least.
+
+    Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020, Eq. 27.
+    """
+    odds = math.exp(min(epsilon, 700.0))
+    most = odds / (odds + 2)
+    if odds < 2:
+        return 0.0
+    if odds > (3 + math.sqrt(65)) / 2:
+        return most
+    from scipy.optimize import minimize_scalar
+
+    def worst(a: float) -> float:
+        square = (odds * (odds + 1) / ((odds - 1) * (odds - a))) ** 2
+        return worst_quadratic(square * (1 - a), square * a * (1 - 1 / odds), -1.0)
+
+    found = minimize_scalar(worst, bounds=(0.0, most), method="bounded", options={"xatol": 1e-12})
+    return float(found.x)
+
+
+def worst_quadratic(constant: float, linear: float, square: float) -> float:
+    """Return the largest ``constant + linear * x + square * x**2`` for x in [0, 1], where ``linear >= 0``."""
+    peak = min(1.0, -linear / (2 * square)) if square < 0 else 1.0
+    return max(constant, constant + linear * peak + square * peak**2)
