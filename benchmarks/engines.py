@@ -29,7 +29,7 @@ from skldp import Collector, release_batches
 from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField
 from skldp.mechanisms import RandomizedResponse, ReleaseKey
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 CITIES = ("Bonn", "Kiel", "Ulm")
 PARTS = 4

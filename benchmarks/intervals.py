@@ -26,7 +26,7 @@ from skldp.collection import _survey_fields
 from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.mechanisms import Piecewise
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 POPULATIONS = "points", "spread"
 

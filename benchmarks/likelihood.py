@@ -10,16 +10,14 @@ import itertools
 import time
 
 import numpy as np
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
 
 from skldp.collection._answer_scores import CodeScores
 from skldp.collection._likeliest import likeliest_codes
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
-from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding
 
-KINDS = RandomizedResponse, LocalHashing, HadamardResponse, SubsetSelection, UnaryEncoding
+KINDS = RandomizedResponse, OneHotLocalHashing, OneHotHadamard, SubsetSelection, UnaryEncoding
 MOST_BITS = 4096
 
 

@@ -23,8 +23,7 @@ from skldp.collection._report_tables import answer_bytes
 from skldp.collection._survey_fields import distribution_of
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms import noise_from
-from skldp.mechanisms.numeric._duchi import Duchi
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, SquareWave
 
 # Of the people, for the square wave and for each pair of thresholds.
 PARTS = 0.03, 0.03, 0.06, 0.12, 0.24, 0.52

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from functools import cache
 
-from skldp.study._comparison import compare_mechanisms
+from skldp.study._comparison import ComparisonSettings, compare_mechanisms
 from skldp.study._datasets import load_study_data
-from skldp.study._pipelines import ComparisonSettings
 
 NAMES = ("bitrand", "bitrand-exact", "duchi", "piecewise", "hybrid", "privunit", "gaussian", "multivariate-laplace")
 NASTY = "<img src=x onerror=alert(1)> & \"quotes\" 'too'"

@@ -11,7 +11,7 @@ from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery
 from skldp.cli import main
 from skldp.mechanisms import RandomizedResponse
-from skldp.study._pipelines import FEATURE_MECHANISMS, PRIVATE_MODELS
+from skldp.study._catalogue import FEATURE_MECHANISMS, PRIVATE_MODELS
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib").use("Agg")

@@ -30,7 +30,7 @@ from skldp.learning import Person, RegressionProtocol
 from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
+from skldp.mechanisms._record import CategoricalRecord, MixedRecord
 from skldp.mechanisms.categorical._frequency import clean_probabilities
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
@@ -44,7 +44,12 @@ from skldp.mechanisms.categorical._one_hot import (
     SubsetSelection,
     UnaryEncoding,
 )
-from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, BoundedFeatures, make_mechanism
+from skldp.mechanisms.numeric._bounded_features import (
+    NUMERIC_MECHANISMS,
+    BoundedFeatures,
+    NumberOrMissing,
+    make_mechanism,
+)
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows

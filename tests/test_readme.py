@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, feature_mechanism, label_mechanism
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, make_named
 
 README = Path(__file__).parent.parent / "README.md"
 TABLE = re.compile(r"(<!-- guarantees: .*? -->\n)(.*?)(<!-- end of guarantees -->)", re.DOTALL)
@@ -24,9 +24,9 @@ def guarantee_table():
         for catalogue in (FEATURE_MECHANISMS, LABEL_MECHANISMS):
             for name, (estimator, fixed) in catalogue.items():
                 if catalogue is FEATURE_MECHANISMS:
-                    found = feature_mechanism(name).fit(np.zeros((1, 64))).privacy_guarantee_
+                    found = make_named(name).fit(np.zeros((1, 64))).privacy_guarantee_
                 else:
-                    found = label_mechanism(name, classes=np.arange(10)).fit(np.arange(10)).privacy_guarantee_
+                    found = make_named(name, classes=np.arange(10)).fit(np.arange(10)).privacy_guarantee_
                 call = f"{estimator.__name__}({', '.join(f'{key}={value!r}' for key, value in fixed.items())})"
                 delta = f", delta {found.delta:g}" if found.delta else ""
                 rows.append(f"| {name} | `{call}` | {found.stated:g} | {found.epsilon:.4g}{delta} | {found.unit} |")

@@ -11,8 +11,8 @@ from inversion_tables import audit_table
 from skldp import TablePrivatizer
 from skldp._tables import require
 from skldp.exceptions import PrivacyGuaranteeWarning
+from skldp.study._catalogue import make_named
 from skldp.study._inversion import audit_inversion, inversion_bound
-from skldp.study._pipelines import feature_mechanism
 from skldp.study._results import ResultTable, columns_of, columns_of_records
 
 __all__ = ["InversionDisplay", "InversionRow", "InversionTable", "inversion_study"]
@@ -154,7 +154,7 @@ def inversion_study(
 
 def _named(name: str, bounds: Any) -> Callable[[float], Any]:
     def make(epsilon: float) -> Any:
-        return feature_mechanism(name, epsilon=epsilon, bounds=bounds)
+        return make_named(name, epsilon=epsilon, bounds=bounds)
 
     return make
 

@@ -19,7 +19,7 @@ from inversion_study import InversionDisplay, inversion_study
 from sklearn.datasets import load_digits
 
 from skldp import MultivariateLaplacePrivatizer, PrivUnitTransformer, TablePrivatizer
-from skldp.study._pipelines import feature_mechanism
+from skldp.study._catalogue import make_named
 
 BY_BOUNDS = ("bitrand-exact", "duchi-vector", "piecewise", "laplace")
 SCHEMA = {"cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"], "color": list("DEFGHIJ"), "carat": (0.0, 4.0)}
@@ -33,7 +33,7 @@ def vectors(path, n):
 
 def makers(rows):
     bounds = (rows.min(), rows.max())
-    made = {name: (lambda eps, name=name: feature_mechanism(name, epsilon=eps, bounds=bounds)) for name in BY_BOUNDS}
+    made = {name: (lambda eps, name=name: make_named(name, epsilon=eps, bounds=bounds)) for name in BY_BOUNDS}
     # No two of the vectors are further apart than this, so that the whole record has the epsilon that is asked for.
     furthest = max(np.linalg.norm(rows - row, axis=1).max() for row in rows)
     made["multivariate-laplace"] = lambda eps: MultivariateLaplacePrivatizer(eps / furthest)

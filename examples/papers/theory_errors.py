@@ -14,8 +14,7 @@ from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.bits._fixed_point import FixedPoint
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, BoundedFeatures, make_mechanism
-from skldp.mechanisms.numeric._duchi import Duchi, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Hybrid, HybridThreeOutputs, Piecewise, ThreeOutputs
 
 __all__ = ["expected_errors", "mean_errors"]
 

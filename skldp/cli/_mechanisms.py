@@ -9,37 +9,11 @@ import typer
 
 from skldp._checks import check_choice, check_epsilon
 from skldp.cli._options import Names, made_up_row
-from skldp.estimators._categorical import CategoricalPrivatizer
-from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
-from skldp.estimators._private_moments import PrivateMoments
-from skldp.estimators._table import TablePrivatizer
-from skldp.estimators._targets import TargetPrivatizer
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
-from skldp.study._audited_pairs import audit_estimator
-from skldp.study._pipelines import (
-    FEATURE_MECHANISMS,
-    LABEL_MECHANISMS,
-    PRIVATE_MODELS,
-    feature_mechanism,
-    label_mechanism,
-    private_model,
-    takes_delta,
-)
+from skldp.study._audit import audit_estimator
+from skldp.study._catalogue import FEATURE_MECHANISMS, GUARANTEED, LABEL_MECHANISMS, make_named, takes_delta
 from skldp.study._table_files import StudyInputError, read_study_schema
 
-_MODELS = {name: task for task, models in PRIVATE_MODELS.items() for name in models}
-_CATEGORICAL = (*CATEGORICAL_MECHANISMS, "best-categories")
-_TARGETS = {f"target-{name.replace('_', '-')}": name for name in ("bins", "unbiased_bins", "best")}
-# Names of all that have a guarantee, by the kind of their input.
-GUARANTEED: dict[str, tuple[str, ...]] = {
-    "rows of numbers": tuple(FEATURE_MECHANISMS),
-    "categories": _CATEGORICAL,
-    "tables with a --schema": ("table",),
-    "labels": (*LABEL_MECHANISMS, "label-matrix", "label-laplace-vector"),
-    "targets": tuple(_TARGETS),
-    "models": (*_MODELS, "moments"),
-}
 # Few rows: nothing is learnt from them.
 _MADE_UP = 60
 _AUDITED = (*FEATURE_MECHANISMS, *LABEL_MECHANISMS)
@@ -124,47 +98,43 @@ def fitted_mechanism(
     schema: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Any:
-    """Fit a mechanism or a model to made-up rows of given sizes."""
+    """Fit a mechanism or a model to made-up rows of given sizes; raise StudyInputError for an option that it lacks."""
     check_epsilon(epsilon)
-    _check_options(name, delta, schema)
-    options |= {} if delta is None else {"delta": delta}
-    classes, shape = np.arange(n_classes), (max(_MADE_UP, n_classes), n_features)
-    rows, labels = np.full(shape, bounds[0] / 2 + bounds[1] / 2), np.arange(shape[0]) % n_classes
-    with warnings.catch_warnings():
-        # The guarantee shows both epsilons, and nothing is learnt.
-        for category in (PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning):
-            warnings.simplefilter("ignore", category)
-        if name in FEATURE_MECHANISMS:
-            return feature_mechanism(name, epsilon=epsilon, bounds=bounds, **options).fit(rows[:1])
-        if name in _CATEGORICAL:
-            own: Any = "best" if name == "best-categories" else name
-            categorical = CategoricalPrivatizer(epsilon, mechanism=own, categories=[classes] * n_features)
-            return categorical.fit(np.zeros((1, n_features), dtype=int))
-        if schema is not None:
-            return TablePrivatizer(epsilon, schema=dict(schema)).fit(made_up_row(list(schema.values())))
-        if name in LABEL_MECHANISMS:
-            return label_mechanism(name, epsilon=epsilon, classes=classes).fit(classes)
-        if name == "label-matrix":
-            return LabelMatrixRR(epsilon, classes=classes).fit(np.zeros((1, n_features), dtype=int))
-        if name == "label-laplace-vector":
-            return LabelLaplaceVector(epsilon, classes=classes).fit(classes)
-        if name in _TARGETS:
-            return TargetPrivatizer(epsilon, bounds=bounds, mechanism=_TARGETS[name]).fit(rows[:, 0])
-        if name == "moments":
-            return PrivateMoments(epsilon, bounds=bounds).fit(rows)
-        if _MODELS[name] == "regression":
-            return private_model(name, epsilon=epsilon, bounds=bounds, target_bounds=bounds).fit(rows, rows[:, 0])
-        return private_model(name, epsilon=epsilon, bounds=bounds, classes=classes).fit(rows, labels)
-
-
-def _check_options(name: str, delta: float | None, schema: Mapping[str, Any] | None) -> None:
-    """Raise StudyInputError for an unknown mechanism, or an option that it does not have."""
-    known = [one for names in GUARANTEED.values() for one in names]
-    check_choice("The mechanism", name, known, StudyInputError)
-    if delta is not None and not takes_delta(name):
+    kind = next((kind for kind, names in GUARANTEED.items() if name in names), "")
+    if delta is not None and kind and not takes_delta(name):
         having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
         raise StudyInputError(f"--delta is for {having}; {name} has none.")
     if name == "table" and schema is None:
         raise StudyInputError("table needs --schema, the domains of its columns.")
-    if name != "table" and schema is not None:
+    if kind and name != "table" and schema is not None:
         raise StudyInputError(f"--schema is for table; {name} has none.")
+    options |= {} if delta is None else {"delta": delta}
+    options |= {} if schema is None else {"schema": dict(schema)}
+    classes, n = np.arange(n_classes), max(_MADE_UP, n_classes)
+    made = make_named(
+        name,
+        epsilon=epsilon,
+        bounds=bounds,
+        target_bounds=bounds,
+        classes=classes,
+        categories=[classes] * n_features,
+        **options,
+    )
+    rows, codes = np.full((n, n_features), bounds[0] / 2 + bounds[1] / 2), np.zeros((1, n_features), dtype=int)
+    data: dict[str, tuple[Any, ...]] = {
+        "rows of numbers": (rows[:1],),
+        "categories": (codes,),
+        "tables with a --schema": (schema and made_up_row(list(schema.values())),),
+        "labels": (classes,),
+        "labels as vectors": (classes,),
+        "several labels": (codes,),
+        "targets": (rows[:, 0],),
+        "regressions": (rows, rows[:, 0]),
+        "classifications": (rows, np.arange(n) % n_classes),
+        "moments": (rows,),
+    }
+    with warnings.catch_warnings():
+        # The guarantee shows both epsilons, and nothing is learnt.
+        for category in (PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning):
+            warnings.simplefilter("ignore", category)
+        return made.fit(*data[kind])

@@ -30,9 +30,9 @@ from skldp.cli._options import (
     progress_bar,
     rich_table,
 )
-from skldp.study._comparison import compare_mechanisms
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
+from skldp.study._comparison import ComparisonSettings, compare_mechanisms
 from skldp.study._datasets import BUNDLED, TASKS, load_study_data
-from skldp.study._pipelines import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS, ComparisonSettings
 from skldp.study._report import html_report, plot_comparisons, ranking
 from skldp.study._results import write_csv
 from skldp.study._table_files import TABLE_FILES, TextFormat

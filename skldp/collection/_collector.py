@@ -89,7 +89,7 @@ class Collector(ReportStore):
     >>> from skldp.client import CategoryField, Policy
     >>> from skldp.client._fields import NumberField
     >>> from skldp.mechanisms import RandomizedResponse
-    >>> from skldp.mechanisms.numeric._piecewise import SquareWave
+    >>> from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
     >>> age = NumberField("age", 0, 100, SquareWave(1.0).integer_law)
     >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))

@@ -15,10 +15,9 @@ from skldp._arrays import as_numbers
 from skldp._checks import check_epsilon
 from skldp.accounting._class_query import SoftmaxQuery
 from skldp.accounting._decide import RULES
-from skldp.accounting.ledger._ledger_answers import Call, answer
+from skldp.accounting.ledger._ledger_answers import Answering, Call
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.accounting.ledger._reader import declared_settings
-from skldp.accounting.ledger._records import check_key
+from skldp.accounting.ledger._state import declared_settings
 from skldp.accounting.losses._region import region_of
 from skldp.domains._columns import check_column_names
 from skldp.domains._domain import Box, Domain
@@ -411,7 +410,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         """
         self._check_unchanged()
         self._check_same_ledger()
-        self.ledger_._declare(self._declaration)
+        self.ledger_._state.declare(self._declaration)
         found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=self._workers())
         n_people, n_answers = found.accepted.size, int(np.count_nonzero(found.accepted))
         remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
@@ -437,7 +436,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             # A key that is taken would reveal that the rows are those of the first call.
             raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
         X, people = self._people(X, ids)
-        check_key(key)
         noise = self._noise()
         # numpy's warnings reveal values; numpy.seterr(all="raise") turns them into errors.
         with np.errstate(all="ignore"):
@@ -447,17 +445,16 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
             # Before NaN is refused: the ledger's refusal must not depend on values.
-            settings = self.ledger_._new_settings(self._declaration)
+            settings = self.ledger_._state.prepared(self._declaration, key)
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
             check_finite(X, estimator=self)
             people = self._own_ledgers().row_identities(X) if people is None else people
-            call = Call.make(self.query_, people, repeat=repeat, key=key, settings=settings)
-            answers = answer(
-                self.ledger_,
-                call,
-                lambda positions: self.query_.sample(self._region.move(X[positions]), noise),
-                workers,
-            )
+            call = Call(self.query_, people, repeat, key=key, settings=settings)
+
+            def draw(positions):
+                return self.query_.sample(self._region.move(X[positions]), noise)
+
+            answers = Answering(self.ledger_._state, call, draw, workers).run()
         return QueryResult.of(self.query_, self.ledger_, answers, people)
 
     def _positive(self, y):

@@ -10,12 +10,12 @@ from scipy import sparse
 from skldp._arrays import Floats
 from skldp.domains._declared_columns import DeclaredColumn
 from skldp.domains._domain import Codes
-from skldp.mechanisms._record import MixedRecord, NumberOrMissing
+from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.categorical._one_hot import OneHotMechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 
 def widths(columns: Sequence[DeclaredColumn]) -> list[int]:

@@ -26,7 +26,7 @@ from skldp.estimators._validation import (
     check_numbers,
 )
 from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._record import share_out
+from skldp.mechanisms._shares import share_out
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,

@@ -1,6 +1,7 @@
 """Integer laws of numbers with two or three answers: Duchi's, and Three-Outputs."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,13 +21,23 @@ _LARGEST_FIRST = 2.0**15 - 2
 _FIRST_ERROR = 2
 
 
-def as_cells(answers: Answers) -> Ints:
-    """Return answers as integers: each is a cell of its own."""
-    return answers.astype(np.int64)
+@dataclass(frozen=True)
+class FewAnswersLaw(UnitLaw):
+    """Base class of laws of few answers, each a group of its own, whose chances are known at every number."""
+
+    @abstractmethod
+    def chances(self, points: Floats) -> Floats:
+        """Return the chances of the answers, shape (n_points, n_answers)."""
+
+    def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
+        """Return the chances of the answers to at most as many points."""
+        if len(points) > self.n_answers:
+            return super().responses(points)
+        return self.chances(points), lambda answers: answers.astype(np.int64)
 
 
 @dataclass(frozen=True)
-class TwoAnswersLaw(UnitLaw):
+class TwoAnswersLaw(FewAnswersLaw):
     """Law of Duchi's mechanism: 1 for ``2**63 + x * slope`` of 2^64 words, rounded half to even, else 0."""
 
     name: ClassVar[str] = "two_answers"
@@ -86,20 +97,10 @@ class TwoAnswersLaw(UnitLaw):
         """Coefficients of the variance: that of a sign."""
         return self.magnitude**2, 0.0, -1.0
 
-    def mean(self, x: float) -> Fraction:
-        """Return the exact mean of an estimate."""
-        return Fraction(self.magnitude) * round(x * float(self.slope)) / _TWO_63
-
     def support(self, x: float) -> tuple[Floats, list[int]]:
         """Return both estimates, and the words of each."""
         up = _TWO_63 + round(x * float(self.slope))
         return np.array([-self.magnitude, self.magnitude]), [TWO_64 - up, up]
-
-    def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
-        """Return the chances of both answers to at most two points."""
-        if len(points) > self.n_answers:
-            return super().responses(points)
-        return self.chances(points), as_cells
 
     def chances(self, points: Floats) -> Floats:
         """Return the chances of the answers, shape (n_points, 2): linear in the number."""
@@ -125,7 +126,7 @@ def write_signs(up: Bools, magnitude: float, out: np.ndarray) -> None:
 
 
 @dataclass(frozen=True)
-class ThreeAnswersLaw(UnitLaw):
+class ThreeAnswersLaw(FewAnswersLaw):
     """Law of Three-Outputs: 0 is minus, 1 is zero and 2 is plus.
 
     The answer is zero for ``zero - |x| * zero_lost`` of 2^64 words, and has the wrong sign for the next
@@ -193,22 +194,11 @@ class ThreeAnswersLaw(UnitLaw):
         square = self.magnitude**2
         return square * ((TWO_64 - self.zero) / TWO_64), square * (self.zero_lost / TWO_64), -1.0
 
-    def mean(self, x: float) -> Fraction:
-        """Return the exact mean of an estimate."""
-        _, weights = self.support(x)
-        return Fraction(self.magnitude) * (weights[-1] - weights[0]) / TWO_64
-
     def support(self, x: float) -> tuple[Floats, list[int]]:
         """Return the estimates of the possible answers, and the words of each."""
         weights = self._weights(abs(x))
         values, weights = np.array([-1.0, 0.0, 1.0]) * self.magnitude, weights if x >= 0 else weights[::-1]
         return (values, weights) if self.zero else (values[::2], weights[::2])
-
-    def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
-        """Return the chances of the answers to at most three points."""
-        if len(points) > self.n_answers:
-            return super().responses(points)
-        return self.chances(points), as_cells
 
     def chances(self, points: Floats) -> Floats:
         """Return the chances of the answers, shape (n_points, 3): linear in the number and in its magnitude."""

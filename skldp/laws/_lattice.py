@@ -11,7 +11,7 @@ import numpy as np
 
 from skldp._arrays import Floats, Ints
 from skldp._checks import check_choice
-from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw, duchi, three_outputs, worst_quadratic
+from skldp.laws._few_answers import FewAnswersLaw, duchi, three_outputs, worst_quadratic
 from skldp.laws._integers import MOST_EXPONENT, Answers, Noise, UnitLaw
 from skldp.laws._odds import TWO_64, calibration_epsilon
 
@@ -245,10 +245,10 @@ class MixtureLaw(UnitLaw):
     name: ClassVar[str] = "mixture"
     lattice_count: int
     lattice: LatticeLaw
-    few: TwoAnswersLaw | ThreeAnswersLaw
+    few: FewAnswersLaw
 
     def _check(self) -> None:
-        parts = isinstance(self.lattice, LatticeLaw) and isinstance(self.few, TwoAnswersLaw | ThreeAnswersLaw)
+        parts = isinstance(self.lattice, LatticeLaw) and isinstance(self.few, FewAnswersLaw)
         if not parts or not 1 <= self.lattice_count < TWO_64:
             self._refuse("have a chance of a lattice, and of few answers")
 
@@ -331,7 +331,7 @@ class MixtureLaw(UnitLaw):
         return self.lattice, self.share
 
 
-def _mixture(share: float, lattice: LatticeLaw, few: TwoAnswersLaw | ThreeAnswersLaw) -> UnitLaw:
+def _mixture(share: float, lattice: LatticeLaw, few: FewAnswersLaw) -> UnitLaw:
     """Return the mixture, or the law of few answers alone if the share of the lattice is 0."""
     count = min(int(share * 2.0**64), TWO_64 - 1)
     return MixtureLaw(count, lattice, few) if count else few

@@ -8,8 +8,7 @@ from skldp.mechanisms.bits._fixed_point import FixedPoint
 from skldp.mechanisms.categorical._frequency import estimate_frequencies
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
-from skldp.mechanisms.numeric._duchi import Duchi
-from skldp.mechanisms.numeric._piecewise import Piecewise
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Piecewise
 from skldp.mechanisms.vector._privunit import PrivUnit
 from skldp.mechanisms.vector._projected_dimension import projected_dimension
 

@@ -34,10 +34,17 @@ from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, Unar
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import (
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    HybridThreeOutputs,
+    Piecewise,
+    SquareWave,
+    ThreeOutputs,
+)
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
 

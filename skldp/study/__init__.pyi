@@ -1,5 +1,4 @@
-from skldp.study._audit import audit_epsilon, trials_needed
-from skldp.study._audited_pairs import audit_estimator
+from skldp.study._audit import audit_epsilon, audit_estimator, trials_needed
 from skldp.study._choice import plan_questions, smallest_epsilon, with_exact_epsilon
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._displays import PrivacyLossDisplay, PrivacyUtilityDisplay

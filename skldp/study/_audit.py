@@ -1,11 +1,12 @@
-"""Black-box lower bound on epsilon from the outputs of a release."""
+"""Black-box lower bound on epsilon from the outputs of a release, for two inputs or the worst pair of an estimator."""
 
 import bisect
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from operator import itemgetter
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_fraction, check_integer, is_number
 from skldp.exceptions import SeededNoiseWarning
@@ -27,6 +29,41 @@ _TRIALS_PER_OUTCOME = 2
 _MAX_THRESHOLDS = 400
 # The best estimate of many events is biased upwards: divide the risk by this factor when choosing one.
 _RISK_DIVISOR = 50
+# Pair all categories up to this number, else the first and last ones.
+_MOST_VALUES = 4
+# A pilot certifies nothing; a low confidence lets it detect rare events.
+_PILOT_CONFIDENCE = 0.8
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Result of an audit; :func:`~skldp.study.audit_epsilon` describes it."""
+
+    epsilon_lower: float
+    confidence: float
+    n_trials: int
+    delta: float = 0.0
+    event: str = ""
+    claimed: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def refutes_claim(self) -> bool:
+        """True if the bound is above the claimed epsilon."""
+        return self.claimed is not None and self.epsilon_lower > self.claimed
+
+    def against(self, epsilon: float) -> "AuditResult":
+        """Return the result with another claim."""
+        return replace(self, claimed=float(epsilon))
+
+    def __str__(self) -> str:
+        """One readable line."""
+        text = f"epsilon >= {self.epsilon_lower:.4g}"
+        if self.delta:
+            text += f" at delta {self.delta:g}"
+        if self.claimed is not None:
+            text += f", claimed {self.claimed:.4g}: {'REFUTED' if self.refutes_claim else 'not refuted'}"
+        return f"{text} ({self.confidence:.4g} confidence, {self.n_trials:,} trials; {self.event})"
 
 
 def audit_epsilon(
@@ -41,7 +78,7 @@ def audit_epsilon(
     rows_per_call: int | None = None,
     scores: Mapping[str, Callable[[np.ndarray], np.ndarray]] | None = None,
     seed: Any = None,
-) -> "AuditResult":
+) -> AuditResult:
     r"""Lower-bound epsilon by a black-box attack on a release.
 
     Every trial releases `x` or `x_prime` by a fair coin, and the attacker guesses the coin from the output. The outputs
@@ -114,20 +151,32 @@ def audit_epsilon(
     >>> result.epsilon_lower > 4
     True
     """
-    _check(n_trials, confidence, delta, rows_per_call)
+    check_fraction("confidence", confidence)
+    if not is_number(delta) or not 0 <= delta < 1:
+        raise ValueError(f"delta must be a number in [0, 1); got {delta!r}.")
+    check_integer("n_trials", n_trials, least=1)
+    if rows_per_call is not None:
+        check_integer("rows_per_call", rows_per_call, least=1)
+    needed = trials_needed(confidence=confidence, delta=delta)
+    if n_trials < needed:
+        raise ValueError(
+            f"n_trials must be at least {needed} to certify anything at confidence {confidence:g}"
+            f"{f' and delta {delta:g}' if delta else ''}; got {n_trials!r}."
+        )
     started = time.perf_counter()
-    claimed = _claim(release, x, x_prime)
-    release = getattr(release, "transform", release)
+    guarantee = getattr(release, "privacy_guarantee_", None)
+    claimed = None if guarantee is None else guarantee.epsilon
+    if guarantee is not None and guarantee.unit == "distance":
+        claimed = product_above(guarantee.epsilon, float(np.linalg.norm(np.subtract(x, x_prime))))
     pair = _as_pair(x, x_prime)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         coins = (noise_from(seed).words(n_trials, np.uint8) & 1).astype(bool)
-    outputs = _outputs(release, pair, coins, companion, rows_per_call or n_trials)
+    outputs = _outputs(getattr(release, "transform", release), pair, coins, companion, rows_per_call or n_trials)
 
     n_choose = n_trials // 2
     name, direction, trials = _choose_event(outputs, coins, n_choose, pair, confidence, delta, scores or {})
-    bound = slice(n_choose, n_trials)
-    inside, from_first = trials[bound], coins[bound] == (direction > 0)
+    inside, from_first = trials[n_choose:], coins[n_choose:] == (direction > 0)
     hits, misses = int((inside & from_first).sum()), int((inside & ~from_first).sum())
     lower = float(_lower_bound(hits, misses, int(from_first.sum()), int((~from_first).sum()), confidence, delta))
     return AuditResult(
@@ -139,6 +188,60 @@ def audit_epsilon(
         claimed=claimed,
         seconds=time.perf_counter() - started,
     )
+
+
+def audit_estimator(
+    estimator: Any,
+    *,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    n_trials: int = 20_000,
+    confidence: float = 0.95,
+    **options: Any,
+) -> AuditResult:
+    """Audit a fitted estimator on the worst of some pairs of inputs.
+
+    A pilot of half the trials runs for each pair; the audit uses fresh outputs of the pair with the largest bound, so
+    that the choice costs no validity.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    pairs : list of (x, x_prime), default=None
+        None takes pairs from `bounds_`, `categories_` or `classes_` (for bounds: all low, all high, all in the middle,
+        and all just below 0 if that lies inside); without them, opposite vectors of the norm `radius_`, or 1.
+    n_trials : int, default=20_000
+        Number of outputs of the audit itself.
+    confidence : float, default=0.95
+    **options
+        Further parameters of :func:`~skldp.study.audit_epsilon`.
+
+    Returns
+    -------
+    result : AuditResult
+        As of :func:`~skldp.study.audit_epsilon`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`~skldp.study.audit_epsilon`.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import OrdinalEncoder
+    >>> from skldp.study import audit_estimator
+    >>> audit_estimator(OrdinalEncoder().fit([["a"], ["b"]]), n_trials=2_000).epsilon_lower > 4
+    True
+    """
+    pairs = _candidate_pairs(estimator) if pairs is None else list(pairs)
+    worst = pairs[0]
+    needed = trials_needed(confidence=_PILOT_CONFIDENCE, delta=options.get("delta", 0.0))
+    if len(pairs) > 1 and n_trials >= needed:
+        pilot = {**options, "n_trials": max(n_trials // 2, needed), "confidence": _PILOT_CONFIDENCE}
+        results = [audit_epsilon(estimator, *pair, **pilot) for pair in pairs]
+        # The claim depends on the distance of a pair: compare the bounds relative to their claims.
+        shares = [result.epsilon_lower / (result.claimed or 1.0) for result in results]
+        worst = pairs[int(np.argmax(shares))]
+    return audit_epsilon(estimator, *worst, n_trials=n_trials, confidence=confidence, **options)
 
 
 def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: float = 0.0) -> int:
@@ -203,13 +306,13 @@ def _choose_event(
     more: Mapping[str, Callable[[np.ndarray], np.ndarray]],
 ) -> tuple[str, int, np.ndarray]:
     """Return the name, direction and trials of the event with the largest bound on the first `n_choose` trials."""
-    learn, choose = slice(0, n_choose // 2), slice(n_choose // 2, n_choose)
+    half = n_choose // 2
     choices = []
     known = [(name, score(outputs)) for name, score in more.items()]
-    for name, score in [*known, *_candidate_scores(outputs, coins, learn, pair)]:
+    for name, score in [*known, *_candidate_scores(outputs, coins[:half], pair)]:
         for direction in (1, -1):
-            from_first = coins[choose] == (direction > 0)
-            lower, threshold = _best_threshold(direction * score[choose], from_first, confidence, delta)
+            from_first = coins[half:n_choose] == (direction > 0)
+            lower, threshold = _best_threshold(direction * score[half:n_choose], from_first, confidence, delta)
             choices.append((lower, name, direction, direction * score >= threshold))
     return max(choices, key=itemgetter(0))[1:]
 
@@ -271,31 +374,6 @@ def _as_pair(x: npt.ArrayLike, x_prime: npt.ArrayLike) -> np.ndarray:
     return np.stack([first, second])
 
 
-def _claim(release: Any, x: npt.ArrayLike, x_prime: npt.ArrayLike) -> float | None:
-    """Return the epsilon that the guarantee of a release gives for two inputs."""
-    guarantee = getattr(release, "privacy_guarantee_", None)
-    if guarantee is None:
-        return None
-    if guarantee.unit == "distance":
-        return product_above(guarantee.epsilon, float(np.linalg.norm(np.subtract(x, x_prime))))
-    return guarantee.epsilon
-
-
-def _check(n_trials: Any, confidence: Any, delta: Any, rows_per_call: Any) -> None:
-    check_fraction("confidence", confidence)
-    if not is_number(delta) or not 0 <= delta < 1:
-        raise ValueError(f"delta must be a number in [0, 1); got {delta!r}.")
-    check_integer("n_trials", n_trials, least=1)
-    if rows_per_call is not None:
-        check_integer("rows_per_call", rows_per_call, least=1)
-    needed = trials_needed(confidence=confidence, delta=delta)
-    if n_trials < needed:
-        raise ValueError(
-            f"n_trials must be at least {needed} to certify anything at confidence {confidence:g}"
-            f"{f' and delta {delta:g}' if delta else ''}; got {n_trials!r}."
-        )
-
-
 def _as_columns(outputs: np.ndarray) -> np.ndarray:
     """Return outputs of any type as a float64 matrix; categories become numbers in sorted order.
 
@@ -312,26 +390,24 @@ def _as_columns(outputs: np.ndarray) -> np.ndarray:
     return np.concatenate([np.where(finite, columns, 0.0), signs[:, signs.any(axis=0)]], axis=1)
 
 
-def _candidate_scores(
-    outputs: np.ndarray, from_first: np.ndarray, learn: slice, pair: np.ndarray
-) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield named scores of all trials, each trained on the trials of `learn` only.
+def _candidate_scores(outputs: np.ndarray, answers: np.ndarray, pair: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield named scores of all trials, each trained on the first ones, whose coins are `answers`.
 
     Shapes: outputs (n_trials, n_columns), pair (2,); returns score (n_trials,).
     """
-    answers = from_first[learn]
     outcome = np.unique(outputs, axis=0, return_inverse=True)[1].ravel()
     # The choice of scores must not depend on the trials that are bounded.
-    n_outcomes = len(np.unique(outcome[learn]))
+    n_outcomes = len(np.unique(outcome[: len(answers)]))
     if n_outcomes * _TRIALS_PER_OUTCOME <= len(answers):
-        yield f"the likelihood ratio of {n_outcomes} outcomes", _log_ratios(outcome, answers, learn)[outcome]
+        yield f"the likelihood ratio of {n_outcomes} outcomes", _log_ratios(outcome, answers)[outcome]
         if n_outcomes <= _BINS:
             return
     if outputs.shape[1] == 1:
         yield "a threshold on the output", outputs[:, 0]
-    yield "the binned likelihood ratio", _product_score(outputs, answers, learn)
+    # It holds if features are released one by one.
+    yield "the binned likelihood ratio", sum(_log_ratios(c, answers)[c] for c in _binned(outputs, len(answers)))
     if outputs.shape[1] > 1:
-        yield "a linear discriminant", _discriminant_score(outputs, answers, learn)
+        yield "a linear discriminant", _discriminant_score(outputs, answers)
     if pair.dtype.kind in "biuf" and pair.ndim == 2 and pair.shape[1] == outputs.shape[1] > 1:
         first, second = pair.astype(np.float64)
         yield "the inner product with x - x_prime", outputs @ (first - second)
@@ -339,63 +415,62 @@ def _candidate_scores(
         yield "the difference of distances to x_prime and x", nearer
 
 
-def _log_ratios(outcome: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
+def _log_ratios(outcome: np.ndarray, answers: np.ndarray) -> np.ndarray:
     """Log of P(outcome | first) / P(outcome | second), each count raised by one half."""
-    size = int(outcome.max()) + 1
-    first = np.bincount(outcome[learn][answers], minlength=size) + 0.5
-    second = np.bincount(outcome[learn][~answers], minlength=size) + 0.5
+    size, learnt = int(outcome.max()) + 1, outcome[: len(answers)]
+    first = np.bincount(learnt[answers], minlength=size) + 0.5
+    second = np.bincount(learnt[~answers], minlength=size) + 0.5
     return np.log(first / second * (second.sum() / first.sum()))
 
 
-def _product_score(outputs: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
-    """Return the likelihood ratio under independence of columns, which holds if features are released one by one."""
-    score = np.zeros(len(outputs))
+def _binned(outputs: np.ndarray, n: int) -> Iterator[np.ndarray]:
+    """Yield the codes of each column, in bins of equal counts of the first n if there are many values."""
     for column in outputs.T:
-        code = np.unique(column, return_inverse=True)[1]
-        if len(np.unique(code[learn])) > _BINS:
-            cuts = np.unique(np.quantile(column[learn], np.linspace(0, 1, _BINS + 1)[1:-1]))
+        code = np.unique(column, return_inverse=True)[1].ravel()
+        if len(np.unique(code[:n])) > _BINS:
+            cuts = np.unique(np.quantile(column[:n], np.linspace(0, 1, _BINS + 1)[1:-1]))
             code = np.searchsorted(cuts, column, side="right")
-        code = code.ravel()
-        score += _log_ratios(code, answers, learn)[code]
-    return score
+        yield code
 
 
-def _discriminant_score(outputs: np.ndarray, answers: np.ndarray, learn: slice) -> np.ndarray:
+def _discriminant_score(outputs: np.ndarray, answers: np.ndarray) -> np.ndarray:
     """Return the linear discriminant, with so little shrinkage that noise shared by two columns cancels."""
-    scale = outputs[learn].std(axis=0)
+    scale = outputs[: len(answers)].std(axis=0)
     columns = outputs / np.where(scale > 0, scale, 1.0)
     if len(np.unique(answers)) < 2:
         return columns[:, 0]
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=1e-9, priors=[0.5, 0.5])
-    return np.asarray(model.fit(columns[learn], answers).decision_function(columns))
+    return np.asarray(model.fit(columns[: len(answers)], answers).decision_function(columns))
 
 
-@dataclass(frozen=True)
-class AuditResult:
-    """Result of an audit; :func:`~skldp.study.audit_epsilon` describes it."""
+def _candidate_pairs(estimator: Any) -> list[tuple[Any, Any]]:
+    """Return pairs of inputs from the domain that a fitted estimator declares."""
+    check_is_fitted(estimator)
+    if getattr(estimator, "bounds_", None) is not None:
+        low, high = map(np.asarray, estimator.bounds_)
+        points = [low, high, (low + high) / 2]
+        if (low < 0).all() and (high > 0).all():
+            # The code of a number has a sign bit: the worst pair may lie on both sides of 0.
+            points.append(low * 1e-9)
+    elif isinstance(by_column := getattr(estimator, "categories_", getattr(estimator, "classes_", None)), list):
+        size = max(len(values) for values in by_column)
+        columns = [_ends(np.resize(values, size)) for values in by_column]
+        points = [np.array(row, dtype=object) for row in zip(*columns, strict=True)]
+    elif hasattr(estimator, "classes_"):
+        points = list(_ends(estimator.classes_))
+    else:
+        first = np.zeros(estimator.n_features_in_)
+        first[0] = getattr(estimator, "radius_", None) or 1.0
+        points = [first, -first]
+    pairs = [(x, x_prime) for x, x_prime in combinations(points, 2) if not np.array_equal(x, x_prime)]
+    if not pairs:
+        raise ValueError(f"An audit needs two different inputs; the domain of {estimator} has one.")
+    return pairs
 
-    epsilon_lower: float
-    confidence: float
-    n_trials: int
-    delta: float = 0.0
-    event: str = ""
-    claimed: float | None = None
-    seconds: float = 0.0
 
-    @property
-    def refutes_claim(self) -> bool:
-        """True if the bound is above the claimed epsilon."""
-        return self.claimed is not None and self.epsilon_lower > self.claimed
-
-    def against(self, epsilon: float) -> "AuditResult":
-        """Return the result with another claim."""
-        return replace(self, claimed=float(epsilon))
-
-    def __str__(self) -> str:
-        """One readable line."""
-        text = f"epsilon >= {self.epsilon_lower:.4g}"
-        if self.delta:
-            text += f" at delta {self.delta:g}"
-        if self.claimed is not None:
-            text += f", claimed {self.claimed:.4g}: {'REFUTED' if self.refutes_claim else 'not refuted'}"
-        return f"{text} ({self.confidence:.4g} confidence, {self.n_trials:,} trials; {self.event})"
+def _ends(values: Any) -> np.ndarray:
+    values = np.asarray(values)
+    if len(values) <= _MOST_VALUES:
+        return values
+    half = _MOST_VALUES // 2
+    return np.concatenate([values[:half], values[-half:]])

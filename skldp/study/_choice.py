@@ -147,10 +147,9 @@ def smallest_epsilon(
 
 def _smallest(cv_results: Mapping[str, Any], *, tolerance: float, param_name: str | None, metric: str) -> int:
     """Return the index of the candidate with the smallest epsilon within the tolerance of the best score."""
-    key = f"mean_test_{metric}"
     known = [name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_")]
     check_choice("metric", metric, known)
-    scores = np.asarray(cv_results[key], dtype=np.float64)
+    scores = np.asarray(cv_results[f"mean_test_{metric}"], dtype=np.float64)
     if np.isnan(scores).all():
         raise ValueError("smallest_epsilon needs a score; got only NaN, since every fit or every score failed.")
     # Equal means may differ by the rounding of their sums.
@@ -162,19 +161,14 @@ def _smallest(cv_results: Mapping[str, Any], *, tolerance: float, param_name: st
 
 def _epsilons(cv_results: Mapping[str, Any], param_name: str | None) -> np.ndarray:
     """Return the exact epsilon of each candidate if it was scored, else its epsilon parameter."""
-    folds = [
-        column for name, column in cv_results.items() if name.startswith("split") and name.endswith(f"_test_{_EXACT}")
-    ]
+    folds = [cv_results[name] for name in cv_results if name.startswith("split") and name.endswith(f"_test_{_EXACT}")]
     if folds and param_name is None:
         worst = np.max(np.asarray(folds, dtype=np.float64), axis=0)
         # A failed fit is NaN.
         return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
     candidates = cv_results["params"]
     searched = sorted({name for candidate in candidates for name in candidate})
-    if param_name is None:
-        names = [name for name in searched if name.rsplit("__", 1)[-1] == "epsilon"]
-    else:
-        names = [name for name in searched if name == param_name]
+    names = [name for name in searched if name == param_name or (not param_name and name.split("__")[-1] == "epsilon")]
     if len(names) != 1:
         rule = "exactly one searched parameter that is called epsilon or ends with __epsilon"
         raise ValueError(

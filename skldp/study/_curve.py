@@ -127,48 +127,41 @@ def privacy_utility_curve(
     >>> [point.exact_epsilon <= point.stated_epsilon for point in curve]
     [True, True]
     """
-    names = [param_name] if isinstance(param_name, str) else list(param_name)
-    epsilons = list(epsilons)
+    names, epsilons = [param_name] if isinstance(param_name, str) else list(param_name), list(epsilons)
     _check_parameters(estimator, names, epsilons, n_repeats)
-    seeded = _warn_if_seeded(estimator, seed)
-    if isinstance(scoring, str):
-        check_scorer(scoring)
-    score_name = _score_name(estimator, scoring)
-    scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
-    splits = _splits(estimator, X, y, cv)
-    models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
-    validate = partial(_cross_validate, X=X, y=y, scoring=scorer, params=params, seeded=seeded)
-    if isinstance(clean_estimator, str) and clean_estimator == "auto":
-        # Parts of a composite may be known as private only after a fit.
-        known = isinstance(estimator, GuaranteeMixin)
-        clean_estimator = without_privacy(models[0] if known else validate(models[0], splits[0])["estimator"][0])
-
-    jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
-    jobs += [(majority_estimator(estimator), split, False) for split in splits]
-    if clean_estimator is not None:
-        jobs += [(clean_estimator, split, False) for split in splits]
-    outcomes = iter(_run(validate, jobs, n_jobs, seed, progress))
-
-    def take(count: int) -> list[_Outcome]:
-        return [next(outcomes) for _ in range(count)]
-
-    per_epsilon = [take(len(splits) * n_repeats) for _ in epsilons]
-    points = tuple(_point(epsilon, found) for epsilon, found in zip(epsilons, per_epsilon, strict=True))
-    majority, clean = take(len(splits)), list(outcomes)
-    _warn_where_weaker(points)
-    guarantees = tuple(_worst(found).steps for found in per_epsilon)
-    baselines = (*_mean_and_std(majority), *_mean_and_std(clean))
-    return PrivacyUtilityCurve(points, tuple(names), score_name, *baselines, guarantees)
-
-
-def _warn_if_seeded(estimator: Any, seed: int | None) -> bool:
-    """Return whether the noise of a study is seeded, and warn the caller's caller if it is."""
     if seed is not None:
         warn("seed makes every release of this study repeatable.", SeededNoiseWarning)
     elif has_seed(estimator):
         # Warnings of worker processes are not shown.
         warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning)
-    return seed is not None or has_seed(estimator)
+    if isinstance(scoring, str):
+        check_scorer(scoring)
+        score_name = scoring
+    else:
+        default = "accuracy" if is_classifier(estimator) else "score"
+        score_name = default if scoring is None else getattr(scoring, "__name__", "score")
+    scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
+    splits = _splits(estimator, X, y, cv)
+    models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
+    validate = partial(_cross_validate, X=X, y=y, scoring=scorer, params=params)
+    if isinstance(clean_estimator, str) and clean_estimator == "auto":
+        # Parts of a composite may be known as private only after a fit.
+        known = isinstance(estimator, GuaranteeMixin)
+        clean_estimator = without_privacy(models[0] if known else validate(models[0], splits[0])["estimator"][0])
+
+    baselines = [majority_estimator(estimator), *([] if clean_estimator is None else [clean_estimator])]
+    jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
+    jobs += [(model, split, False) for model in baselines for split in splits]
+    outcomes, n = _run(validate, jobs, n_jobs, seed, progress), len(splits)
+    size = n * n_repeats
+    groups = [outcomes[start : start + size] for start in range(0, size * len(epsilons), size)]
+    points = tuple(_point(epsilon, found) for epsilon, found in zip(epsilons, groups, strict=True))
+    _warn_where_weaker(points)
+    rest = outcomes[size * len(epsilons) :]
+    scores = (*_mean_and_std(rest[:n]), *_mean_and_std(rest[n:]))
+    return PrivacyUtilityCurve(
+        points, tuple(names), score_name, *scores, tuple(_worst(found).steps for found in groups)
+    )
 
 
 def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n_repeats: Any) -> None:
@@ -194,14 +187,22 @@ def check_scorer(name: Any) -> None:
 
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
-    if is_classifier(estimator):
-        n_classes = len(np.unique(np.asarray(y)))
-        if n_classes < 2:
-            raise ValueError(f"y must have at least two classes; got {n_classes}.")
+    if is_classifier(estimator) and (n_classes := len(np.unique(np.asarray(y)))) < 2:
+        raise ValueError(f"y must have at least two classes; got {n_classes}.")
     splits = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
     if not splits:
         raise ValueError(f"cv must give at least one split; got {cv!r}.")
     return splits
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    score: float
+    fit_time: float
+    score_time: float
+    exact_epsilon: float = math.inf
+    delta: float = 0.0
+    steps: tuple[tuple[str, PrivacyGuarantee], ...] = ()
 
 
 def _run(
@@ -210,7 +211,7 @@ def _run(
     n_jobs: int | None,
     seed: int | None,
     progress: Callable[[int, int], object] | None,
-) -> "list[_Outcome]":
+) -> list[_Outcome]:
     seeds: list[int | None] = [None] * len(jobs)
     if seed is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
@@ -224,25 +225,48 @@ def _run(
     return outcomes[::-1]
 
 
-def _with_seeds(model: Any, seed: int) -> Any:
-    """Clone a model and seed its unseeded random parts, each with its own number."""
+def _fit_one(
+    validate: Callable[..., dict[str, Any]], model: Any, split: _Split, private: bool, seed: int | None
+) -> _Outcome:
+    """Fit and score one model on one split, its unseeded random parts seeded each with its own number."""
     model = clone(model)
-    names = sorted(
-        name
-        for name, value in model.get_params(deep=True).items()
-        if value is None and name.rsplit("__", 1)[-1] in ("seed", "random_state")
-    )
-    numbers = np.random.SeedSequence(seed).generate_state(max(1, len(names)))
-    return model.set_params(**{name: int(number) for name, number in zip(names, numbers, strict=False)})
+    if seed is not None:
+        unseeded = sorted(
+            name
+            for name, value in model.get_params(deep=True).items()
+            if value is None and name.rsplit("__", 1)[-1] in ("seed", "random_state")
+        )
+        numbers = np.random.SeedSequence(seed).generate_state(max(1, len(unseeded))).tolist()
+        model.set_params(**dict(zip(unseeded, numbers, strict=False)))
+    result = validate(model, split)
+    score, fit_time, score_time = (float(result[name][0]) for name in ("test_score", "fit_time", "score_time"))
+    if not private:
+        return _Outcome(score, fit_time, score_time)
+    # The guarantee of the fit alone: the selection of a model by a search or a curve is another release.
+    fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
+    exact = privacy_guarantee(fitted)
+    return _Outcome(score, fit_time, score_time, exact.plain_epsilon, exact.delta, private_steps(fitted))
 
 
-def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
+def _cross_validate(model: Any, split: _Split, **options: Any) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        # The curve has both epsilons, and warns once.
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        warnings.simplefilter("ignore", SeededNoiseWarning)
+        result: dict[str, Any] = cross_validate(
+            model, cv=[split], return_estimator=True, error_score="raise", **options
+        )
+        return result
+
+
+def _point(epsilon: float, outcomes: list[_Outcome]) -> CurvePoint:
     mean, std = _mean_and_std(outcomes)
     # The guarantee may differ between folds (learnt classes): the worst one is reported.
     worst = _worst(outcomes)
+    stated = stated_together(worst.steps)
     return CurvePoint(
         epsilon=float(epsilon),
-        stated_epsilon=float(epsilon) if worst.stated_epsilon is None else worst.stated_epsilon,
+        stated_epsilon=float(epsilon) if stated is None else stated,
         exact_epsilon=worst.exact_epsilon,
         delta=max(outcome.delta for outcome in outcomes),
         score_mean=mean,
@@ -253,19 +277,13 @@ def _point(epsilon: float, outcomes: "list[_Outcome]") -> CurvePoint:
     )
 
 
-def _worst(outcomes: "list[_Outcome]") -> "_Outcome":
+def _worst(outcomes: list[_Outcome]) -> _Outcome:
     return max(outcomes, key=lambda outcome: outcome.exact_epsilon)
 
 
-def _mean_and_std(outcomes: "list[_Outcome]") -> tuple[float, float]:
+def _mean_and_std(outcomes: list[_Outcome]) -> tuple[float, float]:
     scores = [outcome.score for outcome in outcomes]
     return (float(np.mean(scores)), float(np.std(scores))) if scores else (math.nan, math.nan)
-
-
-def _score_name(estimator: Any, scoring: Any) -> str:
-    if scoring is not None:
-        return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-    return "accuracy" if is_classifier(estimator) else "score"
 
 
 def _warn_where_weaker(points: tuple[CurvePoint, ...]) -> None:
@@ -305,44 +323,6 @@ class _FittingScorer:
         return self.scorer.get_metadata_routing()
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    score: float
-    fit_time: float
-    score_time: float
-    exact_epsilon: float = math.inf
-    delta: float = 0.0
-    stated_epsilon: float | None = None
-    steps: tuple[tuple[str, PrivacyGuarantee], ...] = ()
-
-
-def _fit_one(
-    validate: Callable[..., dict[str, Any]], model: Any, split: _Split, private: bool, seed: int | None
-) -> _Outcome:
-    """Fit and score one model on one split."""
-    result = validate(model if seed is None else _with_seeds(model, seed), split)
-    score, fit_time, score_time = (float(result[name][0]) for name in ("test_score", "fit_time", "score_time"))
-    if not private:
-        return _Outcome(score, fit_time, score_time)
-    # The guarantee of the fit alone: the selection of a model by a search or a curve is another release.
-    fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
-    exact, steps = privacy_guarantee(fitted), private_steps(fitted)
-    stated = stated_together(steps)
-    return _Outcome(score, fit_time, score_time, exact.plain_epsilon, exact.delta, stated, steps)
-
-
-def _cross_validate(model: Any, split: _Split, *, seeded: bool, **options: Any) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        # The curve has both epsilons, and warns once.
-        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
-        if seeded:
-            warnings.simplefilter("ignore", SeededNoiseWarning)
-        result: dict[str, Any] = cross_validate(
-            model, cv=[split], return_estimator=True, error_score="raise", **options
-        )
-        return result
-
-
 def majority_estimator(estimator: Any) -> Any:
     """Return the estimator that learns nothing: the most frequent class, or the mean for a regressor."""
     return DummyRegressor() if is_regressor(estimator) else DummyClassifier(strategy="most_frequent")
@@ -352,36 +332,25 @@ def without_privacy(fitted: Any) -> Any:
     """Return an unfitted copy of a fitted estimator without its private steps."""
     if isinstance(fitted, Pipeline):
         return _shallow(fitted, steps=[(name, _step_without_privacy(step)) for name, step in fitted.steps])
-    model = _model_without_privacy(fitted)
-    if model is not None:
-        return model
-    if _is_private(fitted):
-        inner = fitted.get_params(deep=False).get("estimator")
-        if inner is None:
-            raise ValueError(
-                f"{type(fitted).__name__} has no counterpart without privacy for the clean baseline: pass "
-                "clean_estimator."
-            )
-        return clone(inner)
-    return clone(fitted)
+    if isinstance(fitted, ReleasedRowsRegressor):
+        return clone(fitted).set_params(mechanism=None)
+    if not _is_private(fitted):
+        return clone(fitted)
+    parameters = fitted.get_params(deep=False)
+    if {"bounds", "target_bounds"} <= parameters.keys():
+        return ReleasedRowsRegressor(None, LinearRegression(), bounds=fitted.bounds, target_bounds=fitted.target_bounds)
+    if {"bounds", "classes"} <= parameters.keys() and is_classifier(fitted):
+        # On features between -1 and 1, for which the default C is of the size of one record.
+        return make_pipeline(BoundsScaler(bounds=fitted.bounds), LogisticRegression(max_iter=1000))
+    if parameters.get("estimator") is None:
+        raise ValueError(
+            f"{type(fitted).__name__} has no counterpart without privacy for the clean baseline: pass clean_estimator."
+        )
+    return clone(parameters["estimator"])
 
 
 def _is_private(step: Any) -> bool:
     return isinstance(step, GuaranteeMixin) or hasattr(step, "privacy_guarantee_")
-
-
-def _model_without_privacy(model: Any) -> Any:
-    """Return scikit-learn's counterpart of a linear private model, within the same bounds; None for other models."""
-    if isinstance(model, ReleasedRowsRegressor):
-        return clone(model).set_params(mechanism=None)
-    parameters = model.get_params(deep=False) if _is_private(model) else {}
-    if {"bounds", "target_bounds"} <= parameters.keys():
-        clean = LinearRegression()
-        return ReleasedRowsRegressor(None, clean, bounds=model.bounds, target_bounds=model.target_bounds)
-    if {"bounds", "classes"} <= parameters.keys() and is_classifier(model):
-        # On features between -1 and 1, for which the default C is of the size of one record.
-        return make_pipeline(BoundsScaler(bounds=model.bounds), LogisticRegression(max_iter=1000))
-    return None
 
 
 def _step_without_privacy(step: Any) -> Any:
@@ -397,14 +366,11 @@ def _step_without_privacy(step: Any) -> Any:
     if isinstance(step, TablePrivatizer) and hasattr(step, "feature_names_in_"):
         # Texts, dates and missing values are no features.
         return ColumnEncoder(dict(zip(step.feature_names_in_, step.columns_, strict=True)))
-    if _is_private(step) and hasattr(step, "transform"):
-        return "passthrough"
-    return without_privacy(step)
+    return "passthrough" if _is_private(step) and hasattr(step, "transform") else without_privacy(step)
 
 
 def _shallow(composite: Any, **replaced: Any) -> Any:
-    own = composite.get_params(deep=False)
-    return clone(type(composite)(**(own | replaced)))
+    return clone(type(composite)(**(composite.get_params(deep=False) | replaced)))
 
 
 def private_steps(fitted: Any) -> tuple[tuple[str, PrivacyGuarantee], ...]:
@@ -421,12 +387,8 @@ def has_seed(estimator: Any) -> bool:
 
 def stated_together(steps: Iterable[tuple[str, PrivacyGuarantee]]) -> float | None:
     """Sum the stated epsilons of steps, over the declared diameter for epsilons per unit of distance; None of none."""
-    total, steps = 0.0, list(steps)
-    if not steps:
-        return None
-    for _, guarantee in steps:
-        times = guarantee.diameter if guarantee.unit == "distance" else 1.0
-        if guarantee.stated is None or times is None:
-            return None
-        total += guarantee.stated * times
-    return total
+    parts: list[Any] = []
+    for _, one in steps:
+        times = one.diameter if one.unit == "distance" else 1.0
+        parts.append(None if one.stated is None or times is None else one.stated * times)
+    return sum(parts, 0.0) if parts and None not in parts else None

@@ -1,17 +1,23 @@
 """Recommendation of a mechanism or model for a task, from declared columns alone, without data."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import entr, rel_entr, softmax
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
+from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_fraction, check_integer
 from skldp.domains._columns import Columns, OrMissing
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._categorical import CategoricalPrivatizer
+from skldp.estimators._column_encoder import encoded
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
@@ -19,13 +25,12 @@ from skldp.estimators._private_logistic import PrivateLogisticRegression
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
-from skldp.mechanisms._record import NumberOrMissing, number_of_sampled_columns
+from skldp.mechanisms._shares import number_of_sampled_columns
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.numeric._bounded_features import best_mechanism, worst_sampled_variance
+from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism, worst_sampled_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study._declared_table import DeclaredTable
-from skldp.study._stand_in import loss, made_up
 
 # Variance of a number that is uniform between -1 and 1.
 _VARIANCE = 1 / 3
@@ -37,6 +42,8 @@ _MOST_TRIED, _MOST_FEATURES, _LEAST_ROWS = 100_000, 64, 2_000
 _LEAST_LOSS, _MOST_APART = 0.01, 9
 # Integers up to this bound are exact as doubles.
 _MOST = 10**12
+# Deviation of an even number, in halves of the width of its bounds, and the factor by which a skewed one is narrower.
+_DEVIATION, _NARROWER = 1 / 6, 4
 _MODELLED = ("regression", "classification")
 _OF_VALUES = "Root mean square over the values of a column: that of a rare value is smaller, of a frequent one larger."
 
@@ -394,3 +401,69 @@ def _error(request: "_Request", mechanism: str, columns: Mapping[Any, CategoryCo
         law = make_categorical_mechanism(mechanism, share, k)
         variances.append(m / s * (law.worst_case_variance + of_people) - of_people)
     return math.sqrt(max(variances) / request.n)
+
+
+def made_up(
+    columns: Iterable[DeclaredColumn], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
+) -> tuple[Floats, np.ndarray, Floats]:
+    """Draw encoded features, targets, and what a linear model without privacy predicts, of classes their probabilities.
+
+    Features and numeric targets are within -1 and 1; `skew` is from 0 (even) to 1.
+    """
+    rng = np.random.default_rng(seed)
+    common, alike, blocks = rng.standard_normal(n), 0.9 - 0.8 * skew, []
+    for column in columns:
+        if isinstance(column, NumberColumn):
+            normal = math.sqrt(alike) * common + math.sqrt(1 - alike) * rng.standard_normal(n)
+            numbers = column.center + column.radius * _places(column, normal, skew, skew * rng.uniform(-0.6, 1))
+        else:
+            k = len(column.values)
+            numbers = rng.choice(k, n, p=(1 - skew) / k + skew * rng.dirichlet([2.0] * k)).astype(np.float64)
+        features, low, high = encoded(column, numbers)
+        blocks.append((2 * features - low - high) / (high - low))
+    X = np.hstack(blocks)
+    weights = rng.normal(1 - skew, 1.0, (X.shape[1], 1 if shares is None else len(shares)))
+    signal = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9) @ weights
+    signal = (signal - signal.mean(axis=0)) / np.maximum(signal.std(axis=0), 1e-9)
+    if shares is None:
+        if _is_positive(target):
+            # A linear model explains less of a lognormal number than of its logarithm.
+            explained = min(1.0, explained * math.expm1((0.1 + skew) ** 2) / (0.1 + skew) ** 2)
+        normal = math.sqrt(explained) * signal[:, 0] + math.sqrt(1 - explained) * rng.standard_normal(n)
+        y = _places(target, normal, skew, skew)
+        return X, y, LinearRegression().fit(X, y).predict(X)
+    strength = 0.0
+    for step in 2.0 ** np.arange(6, -8, -1):
+        p = softmax((strength + step) * signal + np.log(shares), axis=1)
+        if 1 - entr(p).sum(axis=1).mean() / entr(p.mean(axis=0)).sum() < explained:
+            strength += step
+    p = softmax(strength * signal + np.log(shares), axis=1)
+    return X, (rng.random((n, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1), p
+
+
+def loss(model: Any, n: int, X: Floats, y: np.ndarray, expected: Floats, seed: int) -> float:
+    """Return the fraction, at most 1, of what is to be learnt that a private fit to the first n rows does not learn."""
+    is_number = expected.ndim == 1
+    own: dict[str, Any] = {"target_bounds": (-1, 1)} if is_number else {"classes": range(expected.shape[1])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = clone(model).set_params(seed=seed, **own).fit(X[:n], y[:n])
+    if is_number:
+        lost, learnt = (fitted.predict(X) - expected) ** 2, expected.var()
+    else:
+        lost, learnt = (rel_entr(expected, q).sum(axis=1) for q in (fitted.predict_proba(X), expected.mean(axis=0)))
+    return min(1.0, float(lost.mean() / learnt.mean())) if learnt.mean() > 0 else 1.0
+
+
+def _is_positive(column: DeclaredColumn) -> bool:
+    is_linear = isinstance(column, NumberColumn) and column.scale == "linear" and not column.is_date
+    return is_linear and 0 <= 10 * column.low <= column.high  # type: ignore[union-attr]
+
+
+def _places(column: NumberColumn, normal: Floats, skew: float, narrower: float) -> Floats:
+    """Return values between -1 and 1, normal, or lognormal from -1 on for a positive column."""
+    width, variance = _DEVIATION / _NARROWER**narrower, (0.1 + skew) ** 2
+    if _is_positive(column):
+        deviation = math.exp(variance / 2) * math.sqrt(math.expm1(variance))
+        return np.clip(width / deviation * np.exp(math.sqrt(variance) * normal) - 1, -1, 1)
+    return np.clip(width * normal, -1, 1)

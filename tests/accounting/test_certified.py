@@ -15,6 +15,7 @@ from skldp.accounting._query import charge_parts
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import saturated_sum
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
+from skldp.accounting.ledger import _state as state
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.accounting.losses import _realized_loss as search
 from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
@@ -206,7 +207,7 @@ def not_in_the_table(queries, histories, query, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
-    [(_decide, "linear_decisions", in_the_table), (ledger_answers, "decide", everybody)],
+    [(_decide, "linear_decisions", in_the_table), (state, "decide", everybody)],
 )
 def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, module, name, fault):
     queries, outputs, box = a_hair_below()

@@ -165,7 +165,7 @@ def test_a_draw_that_is_tried_again_is_handed_out_and_counted_once(monkeypatch, 
                 return attempt()
 
         monkeypatch.setattr(ledger_answers, "write_release", conflicting)
-        monkeypatch.setattr(ledger._store, "retry", repeated)
+        monkeypatch.setattr(ledger._state.store, "retry", repeated)
         sample = Laplace._integers
         monkeypatch.setattr(Laplace, "_integers", lambda *given: drawn.append(sample(*given)) or drawn[-1])
         found = ledger.release(number, [[7.0]], ["ann"])

@@ -115,9 +115,9 @@ def test_verification_finds_an_answer_past_the_budget():
     ledger = PrivacyLedger(1.0, bounds=(-1, 1), rule="bayesian")
     ledger.answer(THREE, [1], lambda people: [0])
     assert not ledger.would_answer(THREE, [1], repeat=True).accepted[0]
-    ledger._rule = type(ledger._rule)("bayesian", 2.0, (-1, 1))
+    ledger._state.rule = type(ledger._state.rule)("bayesian", 2.0, (-1, 1))
     ledger.answer(THREE, [1], lambda people: [0], repeat=True)
-    ledger._rule = type(ledger._rule)("bayesian", 1.0, (-1, 1))
+    ledger._state.rule = type(ledger._state.rule)("bayesian", 1.0, (-1, 1))
     assert not ledger.verify().ok
 
 

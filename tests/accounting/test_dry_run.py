@@ -75,7 +75,7 @@ def test_a_preview_of_whom_the_asker_has_no_answer_of_is_refused(ids):
     ledgers = [PrivacyLedger(0.5, bounds=(0, 1)) for _ in range(2)]
     for ledger in ledgers:
         ledger.answer(LINE, ["ann"], lambda people: [1])
-        with pytest.raises(LedgerError, match="people who have answered the caller before") as error:
+        with pytest.raises(LedgerError, match="people who have answered before") as error:
             ledger.would_answer(OTHER, ids)
         assert "eve" not in str(error.value)
         assert f"{len(ids) - ('ann' in ids)} of {len(ids)}" in str(error.value)

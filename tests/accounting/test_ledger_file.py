@@ -487,13 +487,13 @@ def test_a_creation_that_is_killed_can_be_begun_again(tmp_path, monkeypatch, ste
 
 @forked
 def test_those_who_make_one_ledger_at_once_make_one(place):
-    children = [start(lambda write: write(new_ledger(place)._token)) for _ in range(8)]
+    children = [start(lambda write: write(new_ledger(place)._state.token)) for _ in range(8)]
     tokens = set()
     for child, output in children:
         with output:
             tokens.add(output.read())
         assert os.waitpid(child, 0)[1] == 0
-    assert tokens == {new_ledger(place)._token}
+    assert tokens == {new_ledger(place)._state.token}
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

@@ -244,13 +244,6 @@ def test_opposed_codes_of_a_part_cost_little_and_equal_ones_their_sum(monkeypatc
         assert ledger.verify().ok
 
 
-def test_a_code_that_is_not_told_counts_in_full():
-    """To another tenant, and after an erasure: whatever it was, it may have been the worst."""
-    named, full = ReleaseQuery.of(rr(0.5), part="job"), ReleaseQuery.of(rr(0.5))
-    assert (ReleaseQuery.in_place_of(named).part, ReleaseQuery.in_place_of(named).charge) == (None, full.charge)
-    assert ReleaseQuery.in_place_of(full) is full
-
-
 def test_a_part_keeps_its_codes_and_is_one_code():
     with PrivacyLedger(1.0) as ledger:
         ledger.release(rr(0.2), [[0]], ["ann"], part="job")

@@ -1,6 +1,6 @@
 import pytest
 
-from skldp.study import _pipelines as catalogue
+from skldp.study import _catalogue as catalogue
 
 
 @pytest.mark.slow

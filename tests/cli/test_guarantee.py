@@ -3,8 +3,8 @@
 import pytest
 
 from skldp import TablePrivatizer
-from skldp.cli._mechanisms import GUARANTEED
 from skldp.papers import LabelMatrixRR
+from skldp.study._catalogue import GUARANTEED
 
 NAMES = [name for names in GUARANTEED.values() for name in names]
 # Whose published calibrations keep less, or more, than what is stated.

@@ -19,9 +19,8 @@ from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
 UNIT = ([0.0], [1.0])

@@ -13,7 +13,7 @@ from skldp.client import CategoryField, Policy, VectorField
 from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
 
 
 class Hostile:

@@ -20,7 +20,7 @@ from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 OTHER = ReleaseKey(bytes(range(7, 231, 7)))

@@ -20,8 +20,7 @@ from skldp.exceptions import BudgetExhaustedError
 from skldp.laws._bits_of_codes import UnaryLaw
 from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 SECRET = 41.5
 

@@ -23,8 +23,7 @@ from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._distribution import Ramps
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 
 POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]

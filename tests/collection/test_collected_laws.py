@@ -12,9 +12,8 @@ from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import bitrand
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector
-from skldp.mechanisms.numeric._piecewise import Hybrid
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid
 
 N_CODES = 11
 MECHANISMS = [

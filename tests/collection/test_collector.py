@@ -25,8 +25,7 @@ from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.laws._numbers import SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, estimate_frequencies
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._duchi import DuchiVector
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, SquareWave
 
 T = float(t.ppf(0.975, 599))
 CITIES = ("Bonn", "Ulm", None)

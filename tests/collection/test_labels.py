@@ -11,7 +11,7 @@ from skldp.client._fields import NumberField
 from skldp.collection._page import _bars
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 ALIKE = (1, "1", None, "missing", True, "True")
 LABELS = ("1", "'1'", "missing", "'missing'", "True", "'True'")

@@ -14,11 +14,10 @@ from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, SquareWave
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, SquareWave, ThreeOutputs
 
 UNIT = ([0.0], [1.0])
 

@@ -18,11 +18,10 @@ from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms import Duchi, RandomizedResponse
-from skldp.mechanisms.numeric._duchi import DuchiVector
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
 from skldp.study import recommend
-from skldp.study._comparison import compare_mechanisms
+from skldp.study._comparison import ComparisonSettings, compare_mechanisms
 from skldp.study._datasets import StudyInputError, load_study_data
-from skldp.study._pipelines import ComparisonSettings
 
 INCOME = {"type": "number", "low": 100, "high": 500_000, "scale": "log"}
 VALUES = [100.0, 500_000.0, math.sqrt(100 * 500_000), 2_000.0]

@@ -26,7 +26,8 @@ from skldp.domains._columns import Categories, Integers, Interval
 from skldp.domains._domain import Ball
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
 from skldp.mechanisms import Columns, RandomizedResponse
-from skldp.mechanisms._record import MixedRecord, share_out
+from skldp.mechanisms._record import MixedRecord
+from skldp.mechanisms._shares import share_out
 from skldp.mechanisms.numeric._bounded_features import best_mechanism
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

@@ -21,8 +21,9 @@ from skldp.domains._columns import Categories
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
 from skldp.exceptions import BudgetExhaustedError, OutOfDomainWarning
 from skldp.mechanisms import Columns, FieldKey, ReleaseKey, noise_from
-from skldp.mechanisms._record import MixedRecord, NumberOrMissing
+from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.numeric._bounded_features import NumberOrMissing
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 # As of penguins: numbers, categories and dates, all with gaps.

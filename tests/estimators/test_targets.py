@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer, privacy_guarantee
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms._record import share_out
+from skldp.mechanisms._shares import share_out
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion
 

@@ -10,8 +10,7 @@ from laws import THRESHOLD, chi_square_pvalue, seeded
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, make_mechanism, worst_sampled_variance
-from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, ThreeOutputs
 
 LOW, HIGH = (0.0, -3.0, 10.0), (1.0, 5.0, 10.5)
 

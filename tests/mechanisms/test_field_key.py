@@ -16,8 +16,7 @@ from skldp.mechanisms._field_key import _on_grid, law_text
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid
+from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, ThreeOutputs
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 

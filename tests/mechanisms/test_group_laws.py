@@ -14,8 +14,7 @@ from skldp.laws._integers import law_from_dict
 from skldp.laws._numbers import BitsLaw, SampledLaw, SignsLaw
 from skldp.mechanisms import Duchi, Laplace, bitrand
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, ThreeOutputs
 
 PLACES = (0.25, -1.0, 0.5, 1.0)
 

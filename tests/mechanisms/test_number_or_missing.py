@@ -14,10 +14,8 @@ from skldp.domains._columns import Categories, Integers, Interval, OrMissing, do
 from skldp.laws._odds import log_ratio
 from skldp.mechanisms import Duchi, FieldKey, Piecewise, RandomizedResponse, ReleaseKey, noise_from
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._record import NumberOrMissing
-from skldp.mechanisms.numeric._bounded_features import best_mechanism
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid
+from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, ThreeOutputs
 
 WORD, LAST = 2**64, 2**64 - 1
 AGE = OrMissing(Interval(0.0, 100.0))

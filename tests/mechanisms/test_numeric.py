@@ -22,8 +22,14 @@ from skldp.mechanisms.numeric._bounded_features import (
     number_of_sampled_features,
     worst_sampled_variance,
 )
-from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
+from skldp.mechanisms.numeric._unit_mechanisms import (
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    HybridThreeOutputs,
+    Piecewise,
+    ThreeOutputs,
+)
 
 
 def test_anchor_values_at_epsilon_one():

@@ -14,8 +14,15 @@ from laws import THRESHOLD, chi_square_pvalue, duchi_vector_law, ks_pvalue, rele
 from skldp.laws._lattice import piecewise_shape
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise, SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import (
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    HybridThreeOutputs,
+    Piecewise,
+    SquareWave,
+    ThreeOutputs,
+)
 
 EPSILONS = (0.01, 0.1, 0.5, 0.62, 1, 2, 4, 8)
 INPUTS = (-1.0, -0.83, -1 / 3, -1e-12, 0.0, 0.25, 0.7071067811865476, 1.0)

@@ -26,7 +26,7 @@ from skldp.mechanisms import (
     ome,
 )
 from skldp.mechanisms._noise import RowNoise
-from skldp.mechanisms._record import CategoricalRecord, MixedRecord, NumberOrMissing
+from skldp.mechanisms._record import CategoricalRecord, MixedRecord
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
@@ -41,10 +41,9 @@ from skldp.mechanisms.categorical._one_hot import (
     SubsetSelection,
     UnaryEncoding,
 )
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts

@@ -16,8 +16,14 @@ from skldp.mechanisms.numeric import _discrete_noise as discrete_noise
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
-from skldp.mechanisms.numeric._duchi import Duchi, DuchiVector, ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, Piecewise
+from skldp.mechanisms.numeric._unit_mechanisms import (
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    HybridThreeOutputs,
+    Piecewise,
+    ThreeOutputs,
+)
 
 WORD = 2**64
 INPUTS = [-1.0, -0.3, 0.0, 2.0**-60, 0.5, 1.0]

@@ -15,7 +15,7 @@ from skldp.mechanisms.numeric._distribution import (
     quantile_knots,
     ramp_width,
 )
-from skldp.mechanisms.numeric._piecewise import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 8.0)
 

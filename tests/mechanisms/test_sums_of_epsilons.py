@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from skldp import NumericPrivatizer, PrivacyGuarantee
 from skldp.laws._odds import product_above, round_down, round_up, split_epsilon, sum_above
+from skldp.study._comparison import ComparisonSettings
 from skldp.study._datasets import load_study_data
 from skldp.study._federated_parts import GradientRelease, _repeated
-from skldp.study._pipelines import ComparisonSettings
 
 EPSILONS = st.floats(1e-3, 1e3)
 PARTS = st.integers(1, 10**6)

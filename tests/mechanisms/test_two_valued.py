@@ -5,7 +5,7 @@ import pytest
 from laws import released
 
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.numeric._duchi import Duchi
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 
 class FirstAndTail(Noise):

@@ -5,15 +5,9 @@ import numpy as np
 import pytest
 from comparisons import NAMES, small_comparison
 
-from skldp.study._comparison import compare_mechanisms
+from skldp.study._catalogue import FEATURE_MECHANISMS, METRIC_MECHANISMS, takes_delta
+from skldp.study._comparison import ComparisonSettings, _radius, compare_mechanisms
 from skldp.study._datasets import StudyData, load_study_data
-from skldp.study._pipelines import (
-    FEATURE_MECHANISMS,
-    METRIC_MECHANISMS,
-    ComparisonSettings,
-    _radius,
-    takes_delta,
-)
 from skldp.study._report import panel_names, points, ranking
 from skldp.study._table_files import StudyInputError
 

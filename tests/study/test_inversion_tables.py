@@ -10,11 +10,9 @@ from inversion_tables import audit_table, cell_likelihood, declared_cells, recor
 from skldp import TablePrivatizer
 from skldp.domains._columns import Interval, OrMissing
 from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
-from skldp.mechanisms._record import NumberOrMissing
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._duchi import ThreeOutputs
-from skldp.mechanisms.numeric._piecewise import Hybrid, HybridThreeOutputs, SquareWave
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
+from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 from skldp.study._inversion import inversion_bound, pairwise_share
 
 pd = pytest.importorskip("pandas")

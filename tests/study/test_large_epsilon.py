@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
-from skldp.study._comparison import compare_mechanisms
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
+from skldp.study._comparison import ComparisonSettings, compare_mechanisms, study_pipeline
 from skldp.study._datasets import StudyData
-from skldp.study._pipelines import (
-    FEATURE_MECHANISMS,
-    LABEL_MECHANISMS,
-    PRIVATE_MODELS,
-    ComparisonSettings,
-    study_pipeline,
-)
 
 EPSILON, N = 2_000.0, 10_000
 # Of R2 and of the accuracy.

@@ -17,7 +17,7 @@ from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study import recommend
 from skldp.study._declared_table import DeclaredTable
-from skldp.study._stand_in import made_up
+from skldp.study._recommend import made_up
 
 pd = pytest.importorskip("pandas")
 

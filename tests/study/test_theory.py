@@ -24,7 +24,7 @@ from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.bits._calibration import exact_bitrand_law
 from skldp.mechanisms.bits._fixed_point import FixedPoint
 from skldp.mechanisms.bits._flip_laws import latent_laws, ome_laws
-from skldp.mechanisms.numeric._duchi import Duchi
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 EPSILONS = [0.1, 1.0, 2.0]
 

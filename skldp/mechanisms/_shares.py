@@ -1,0 +1,173 @@
+"""Division of one epsilon over the columns of a record: by weights, by least variance, or over a sample of columns."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import compress
+from typing import Literal
+
+import numpy as np
+
+from skldp._arrays import Floats
+from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
+from skldp.domains._columns import Categories, Integers, Interval, OrMissing
+from skldp.domains._domain import Codes, Domain
+from skldp.laws._odds import round_down, split_epsilon
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms.numeric._bounded_features import (
+    NUMERIC_MECHANISMS,
+    NumberOrMissing,
+    best_mechanism,
+    make_mechanism,
+)
+from skldp.mechanisms.numeric._unit_interval import UnitMechanism
+
+# The least share is this part of an equal one; number of epsilons tried between it and the whole.
+_LEAST_PART, _N_GRID = 50, 96
+# Evaluate slow mechanisms at every fifth epsilon.
+_EVERY = 5
+
+
+def n_categories(domain: Domain) -> int | None:
+    """Return the number of categories of a column; None for numbers."""
+    if isinstance(domain, Categories):
+        return len(domain.values)
+    if isinstance(domain, Codes) and domain.n_features == 1:
+        return domain.sizes[0]
+    if not isinstance(domain, Interval | Integers | OrMissing):
+        kinds = "Interval, Integers, OrMissing, Categories or Codes of one column"
+        raise ValueError(f"Each column of a record must be {kinds}; got {type(domain).__name__}.")
+    return None
+
+
+def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
+    """Split an epsilon in proportion to weights, each share rounded down."""
+    check_epsilon(epsilon)
+    for weight in weights:
+        check_positive("Every weight", weight)
+    total = sum(map(Fraction, map(float, weights)), Fraction(0))
+    exact = [Fraction(float(epsilon)) * Fraction(float(weight)) / total for weight in weights]
+    return tuple(map(round_down, exact))
+
+
+def sampled_shares(
+    epsilon: float, domains: Sequence[Domain], weights: Sequence[float], n_sampled: int | None
+) -> tuple[float, ...]:
+    """Split an epsilon over the columns by weights, or equally over the `n_sampled` of a row."""
+    if n_sampled is not None:
+        return (split_epsilon(epsilon, n_sampled),) * len(domains)
+    # A column with one possible value spends nothing, whatever its epsilon.
+    several = [n_categories(domain) != 1 for domain in domains]
+    if not any(several):
+        return share_out(epsilon, weights)
+    shares = iter(share_out(epsilon, list(compress(weights, several))))
+    return tuple(next(shares) if one else float(epsilon) for one in several)
+
+
+def least_variance_weights(
+    domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best"
+) -> list[float]:
+    r"""Return the weights by which :func:`share_out` makes the sum of the columns' variances least.
+
+    At the minimum all columns have the same slope :math:`-V_j'(\varepsilon_j)`, which is found on a grid of epsilons.
+    """
+    check_epsilon(epsilon)
+    columns = [
+        (n_categories(domain), isinstance(domain, OrMissing), name)
+        for domain, name in zip(domains, mechanism_names(mechanism, domains), strict=True)
+    ]
+    if len(columns) == 1:
+        return [1.0]
+    grid = np.geomspace(epsilon / (_LEAST_PART * len(columns)), epsilon, _N_GRID)
+    slopes = {}
+    for column in set(columns):
+        falling = -np.gradient(_variances(*column, grid), grid)
+        # Rounding can make a falling slope rise.
+        slopes[column] = np.minimum.accumulate(np.log(np.maximum(falling, 1e-300)))
+
+    def epsilons_at(slope: float) -> list[float]:
+        return [float(np.interp(-slope, -slopes[column], grid)) for column in columns]
+
+    low = min(float(one[-1]) for one in slopes.values())
+    high = max(float(one[0]) for one in slopes.values())
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(epsilons_at(middle)) > epsilon else (low, middle)
+    return epsilons_at(high)
+
+
+def _variances(size: int | None, may_be_missing: bool, mechanism: str, grid: Floats) -> Floats:
+    """Return the variance of one person's estimate of a number or frequency, at each epsilon."""
+    if size == 1:
+        return np.zeros_like(grid)
+    if may_be_missing:
+        # Slow to make: interpolate between a few, log-log.
+        few, anywhere = grid[::_EVERY], OrMissing(Interval(-1, 1))
+        made = [math.log(NumberOrMissing.of(anywhere, float(one), mechanism).worst_variance) for one in few]
+        return np.exp(np.interp(np.log(grid), np.log(few), made))
+    if size is not None:
+        return np.array([make_categorical_mechanism(mechanism, float(one), size).worst_case_variance for one in grid])
+    return np.array([number_mechanism(float(one), mechanism).worst_variance for one in grid])
+
+
+def number_mechanism(epsilon: float, mechanism: str) -> UnitMechanism:
+    return best_mechanism(epsilon, 1)[1] if mechanism == "best" else make_mechanism(mechanism, epsilon)
+
+
+def mechanism_names(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> tuple[str, ...]:
+    """Return the name of each column's mechanism."""
+    if isinstance(mechanism, str):
+        return tuple(mechanism if n_categories(domain) is None else "krr" for domain in domains)
+    if len(mechanism) != len(domains):
+        raise ValueError(f"mechanism must be one for each of {len(domains)} columns; got {mechanism!r}.")
+    for name, domain in zip(mechanism, domains, strict=True):
+        known = NUMERIC_MECHANISMS if n_categories(domain) is None else CATEGORICAL_MECHANISMS
+        check_choice("The mechanism of a column", name, (*known, "best"))
+    return mechanism
+
+
+# Variance between people of a number in half-widths, uniform within its bounds.
+_OF_PEOPLE = 1 / 3
+
+
+def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best") -> int:
+    r"""Return how many columns to ask of each person for the least sum of predicted variances.
+
+    .. math:: \frac ms \sum_j \bigl(V_j(\varepsilon / s) + W_j\bigr)
+
+    with the worst-case variance V of a release and the variance W between people of uniform values.
+    """
+    check_epsilon(epsilon)
+    named = zip(domains, mechanism_names(mechanism, domains), strict=True)
+    kinds = [(n_categories(one), isinstance(one, OrMissing), name) for one, name in named]
+    columns = Counter(kind for kind in kinds if kind[0] != 1)
+    m = max(1, columns.total())
+
+    def error(n_asked: int) -> float:
+        share = np.array([split_epsilon(epsilon, n_asked)])
+        each = (n * (float(_variances(*kind, share)[0]) + _between(kind[0])) for kind, n in columns.items())
+        return m / n_asked * sum(each)
+
+    # Below an epsilon of 1/2 a column, the noise is far above W, and more columns are never better.
+    return min(range(1, min(m, math.ceil(2 * epsilon)) + 1), key=error)
+
+
+def number_of_sampled_columns(
+    given: int | Literal["auto", "all"], domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...]
+) -> int | None:
+    """Resolve ``"auto"``, ``"all"`` or a number into the `n_sampled` of a record, None for all columns."""
+    m = sum(n_categories(domain) != 1 for domain in domains)
+    if given == "all":
+        return None
+    if given == "auto":
+        found = automatic_n_asked(domains, epsilon, mechanism)
+    else:
+        check_integer("n_sampled_features, if not 'auto' or 'all',", given, least=1, most=max(m, 1))
+        found = int(given)
+    return found if found < m else None
+
+
+def _between(size: int | None) -> float:
+    """Return the variance between people of a uniform column: of a number, or of a category's indicator."""
+    return _OF_PEOPLE if size is None else (size - 1) / size**2
