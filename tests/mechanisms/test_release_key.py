@@ -18,10 +18,6 @@ def from_a_store():
     return SECRET
 
 
-def from_a_changed_store():
-    return OTHER
-
-
 def test_a_new_file_is_its_owners_alone_and_is_never_written_over(tmp_path):
     path = tmp_path / "release.key"
     made = ReleaseKey.create(path)
