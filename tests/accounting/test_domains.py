@@ -12,7 +12,7 @@ from skldp.accounting._decide import Rule, decide
 from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.domains._columns import Categories, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
@@ -39,7 +39,7 @@ def test_the_certified_loss_of_a_finite_domain_is_that_of_all_its_records(proble
     found = realized_loss(queries, outputs, bounds=domain)
     worst = worst_sampled_loss(queries, outputs, records_of(domain))
     box = region_of(domain).box
-    room = 8 * sampled_law(queries, outputs, box).allowance + 1e-12
+    room = 8 * answer_law(queries, outputs, box).allowance + 1e-12
     assert found.lower <= worst + 1e-12
     assert worst <= found.upper <= min(worst + room, sum(query.exact_epsilon for query in queries) + 1e-12)
 

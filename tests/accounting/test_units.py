@@ -14,13 +14,13 @@ from skldp.accounting._decide import Rule, decide, surely_admits
 from skldp.accounting._query import ReleaseQuery, charge_parts
 from skldp.accounting._units import (
     as_parts,
+    is_within,
     nats_above,
     nats_below,
     nats_of_sums,
     saturated_sum,
     units_above,
     units_below,
-    within,
 )
 from skldp.mechanisms import Duchi, Laplace, Piecewise, PrivUnit
 from skldp.mechanisms._record import CategoricalRecord
@@ -50,7 +50,7 @@ def test_sums_in_two_parts_are_those_of_integers(charges, budget, beside):
         both = saturated_sum(both, np.stack([as_parts(charge), as_parts(0)]))
     sums = both[:, :2]
     assert not both[:, 2:].any()
-    found = bool(within(sums, budget)[0])
+    found = bool(is_within(sums, budget)[0])
     assert not found or total <= budget
     if total < 2**89 and budget < 2**90:
         assert found == (total <= budget)
