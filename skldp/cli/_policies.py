@@ -31,7 +31,7 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, Numb
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 from skldp.study._table_files import TextFormat, is_text_file, read_study_schema, table_chunks
 

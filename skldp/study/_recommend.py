@@ -27,7 +27,7 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
 from skldp.mechanisms._shares import number_of_sampled_columns
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism, worst_sampled_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
@@ -307,7 +307,7 @@ def _noise_of_response(epsilon: float, values: tuple[Any, ...]) -> float:
     if len(values) == 1:
         return 0.0
     response = RandomizedResponse(epsilon, len(values))
-    return 1 / (response.keep_probability - response.other_probability) ** 2 - 1
+    return 1 / (response.p - response.q) ** 2 - 1
 
 
 def _means(request: _Request) -> Recommendation:
