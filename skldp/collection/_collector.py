@@ -13,9 +13,9 @@ from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
 from skldp.client._fields import AnyField, Field
 from skldp.collection._answer_scores import (
+    CodeScores,
     PartScores,
     Scores,
-    code_scores,
     grouped_sums,
     numbers,
     squares,
@@ -226,7 +226,7 @@ class Collector(ReportStore):
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
         of = self._among(field, by=by, where=where)
         likeliest = partial(likeliest_codes, category.law, of._answers[field])
-        scores, labels = code_scores(category.law), value_labels(category.column.values)
+        scores, labels = CodeScores(category.law), value_labels(category.column.values)
         made = of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
         return noted(made, category.column)
 

@@ -15,10 +15,10 @@ from skldp._value_labels import value_labels
 from skldp.client._fields import AnyField, Field
 from skldp.collection._answer_scores import (
     CellScores,
+    CodeScores,
     PartScores,
     Scores,
     StepScores,
-    code_scores,
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
 from skldp.domains._column import Column
@@ -195,7 +195,7 @@ def category_codes(column: Column, wanted: Any) -> list[int]:
 def parts_of(field: Field, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
     """Return the labels and scores of categories or default bins."""
     if field.kind == "category":
-        return value_labels(field.column.values), code_scores(field.law)
+        return value_labels(field.column.values), CodeScores(field.law)
     bins = bins_of(field, None, n_reports)
     return bins.labels, bins.scores
 
@@ -211,7 +211,7 @@ def weights_of(
     for name, wanted in where.items():
         field, column = fields[name], fields[name].column
         if field.kind == "category":
-            one = code_scores(field.law).of(answers[name], category_codes(column, wanted))
+            one = CodeScores(field.law).of(answers[name], category_codes(column, wanted))
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
                 raise ValueError(f"A filter of {name!r} must be (low, high), for dates as days; got {wanted!r}.")

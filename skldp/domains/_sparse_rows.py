@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skldp._arrays import is_sparse
 from skldp._checks import check_integer, check_positive
 from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite_rows
 

@@ -6,14 +6,15 @@ import struct
 from pathlib import Path
 
 from skldp.client import Field, Policy, VectorField
-from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
+from skldp.laws._bits_of_codes import SubsetLaw
+from skldp.laws._categories import ResponseLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._hadamard import HadamardLaw
+from skldp.laws._hashing import HashingLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
@@ -43,8 +44,8 @@ POLICY = Policy(
         ),
         Field("bits", Column(values=("a", "b", "c")), UnaryEncoding(1.0, 3, "oue").integer_law),
         Field("set", Column(values=tuple("abcdefg")), SubsetSelection(1.0, 7).integer_law),
-        Field("hash", Column(values=tuple(range(20))), LocalHashing(1.0, 20).integer_law),
-        Field("row", Column(values=tuple(range(20))), HadamardResponse(2.0, 20).integer_law),
+        Field("hash", Column(values=tuple(range(20))), OneHotLocalHashing(1.0, 20).integer_law),
+        Field("row", Column(values=tuple(range(20))), HadamardLaw(20, 4, 8, miss_count=8973987426844711012)),
         Field("since", Column(18262.0, 20088.0, missing=19000.0, kind="date"), Duchi(3.0).integer_law),
         Field("bins", Column(0.0, 100.0), ResponseOnBins(3.0, 0.0, 100.0).integer_law),
         Field("knots", Column(0.0, 100.0), ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
@@ -82,7 +83,7 @@ PAIRS = Policy(
         for a, b, kind, n in (
             ("age", "city", RandomizedResponse, 12),
             ("pay", "age", SubsetSelection, 16),
-            ("city", "pay", LocalHashing, 12),
+            ("city", "pay", OneHotLocalHashing, 12),
         )
     ),
     n_sampled=1,

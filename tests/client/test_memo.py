@@ -16,7 +16,7 @@ from skldp.client import DeviceLedger, Field, Policy
 from skldp.client._memo import KeptField, _Answer, kept_report
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector
 

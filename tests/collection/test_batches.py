@@ -9,7 +9,7 @@ from skldp import Collector, release_batches
 from skldp.client import Field, Policy
 from skldp.collection._report_tables import report_schema
 from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 pa = pytest.importorskip("pyarrow")

@@ -20,7 +20,7 @@ from skldp import (
 )
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, RandomizedResponse
-from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 
 AGE, PAY = Column(0.0, 100.0, name="age"), Column(-1.0, 3.0, kind="integer", name="pay")
 CITY, SEX = Column(values=("Bonn", "Köln", None), name="city"), Column(values=("f", "m"), name="sex")
@@ -225,7 +225,7 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
     assert one.n_sampled == 1
     made, alone = one.fields
     assert alone.name == "s"
-    assert made.law == make_categorical_mechanism("best", 2.0, 6).law.integer_law
+    assert made.law == make_categorical_mechanism("best", 2.0, 6).integer_law
     for each in (policy, one):
         collector = Collector(each)
         for _ in range(60):

@@ -6,7 +6,7 @@ import pytest
 from skldp import Collector
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 ALIKE = (1, "1", None, "missing", True, "True")

@@ -9,7 +9,7 @@ import pytest
 from skldp import CategoricalPrivatizer, Collector, TablePrivatizer, policy_from_estimator
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
