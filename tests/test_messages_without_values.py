@@ -31,7 +31,6 @@ from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord
-from skldp.mechanisms.categorical._frequency import clean_probabilities
 from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
@@ -214,20 +213,6 @@ def test_transformers_tell_no_value(name):
         hear("at the end", lambda: fitted)
 
 
-@pytest.mark.parametrize("name", ["bitrand", "projection"])
-def test_dask_tells_no_value(name):
-    array = pytest.importorskip("dask.array")
-    fitted = made(lambda: copy.deepcopy(TRANSFORMERS[name]).fit(ROWS))
-    with listening() as hear:
-        for kind, make in MARKED_ROWS.items():
-            hear(kind, skldp.release_dask, fitted, make())
-            eager = told_by(lambda make=make: np.asarray(make(), dtype=object))[1]
-            if eager is not None and eager.ndim == 2:
-                lazy = array.from_array(eager, chunks=eager.shape)
-                released = skldp.release_dask(fitted, lazy)
-                hear(f"an array of {kind}", released.compute)
-
-
 @pytest.mark.parametrize("name", CATEGORICAL)
 def test_categories_are_not_told(name):
     estimator, learns = CATEGORICAL[name], name == "learnt"
@@ -330,19 +315,6 @@ def test_tables_tell_no_value(name, frame):
         learning = copy.deepcopy(table).set_params(schema=dict.fromkeys(("age", "result", "dose"), "dtype"))
         for kind, make in MARKED_ROWS.items():
             hear(f"learnt, {kind}", learning.fit, make(), learns=True)
-        hear("at the end", lambda: fitted)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 3, None])
-def test_mechanisms_of_several_labels_tell_no_value(classes):
-    mechanism = skldp.papers.LabelMatrixRR(classes=classes)
-    fitted = made(lambda: copy.deepcopy(mechanism).fit(np.tile([[0], [1]], (4, 3))))
-    with listening() as hear:
-        for kind, make in EITHER.items():
-            hear(f"fit, {kind}", copy.deepcopy(mechanism).fit, make(), learns=classes is None)
-            for method in ("transform", "estimate_frequencies"):
-                hear(f"{method}, {kind}", getattr(fitted, method), make())
         hear("at the end", lambda: fitted)
 
 
@@ -560,13 +532,6 @@ def test_queries_tell_no_value(name):
             for method in ("probability_of_high", "unit_response", "estimate"):
                 if hasattr(query, method):
                     hear(f"{method}, {kind}", getattr(query, method), make())
-
-
-def test_functions_of_released_values_tell_none():
-    with listening() as hear:
-        for kind, make in EITHER.items():
-            hear(f"frequencies, {kind}", mechanisms.estimate_frequencies, make(), 4, 0.5, 0.25)
-            hear(f"corrected, {kind}", clean_probabilities, make(), np.eye(2))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

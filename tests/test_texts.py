@@ -5,7 +5,6 @@ import unicodedata
 
 import pytest
 
-from skldp import Collector
 from skldp._documents import canonical_text, digest
 from skldp._tables import html_table, in_html
 from skldp._texts import escaped, is_visible
@@ -60,11 +59,6 @@ def test_of_all_of_unicode_what_shows_nothing_is_refused(step):
         assert is_visible(f"a{one}b") is not (category[0] == "C" or category in ("Zl", "Zp")), hex(code)
 
 
-@pytest.mark.parametrize("text", ["\u200cx", "a\u200d", "x \u200c", "年\u200c\u200c", "1\u200d2", "年、\u200d"])
-def test_joiners_stand_after_what_they_join(text):
-    assert not is_visible(text)
-
-
 def build(place, text):
     """A policy whose text in one place is as asked."""
     texts = dict.fromkeys(("purpose", "number", "unit", "group", "column", "column unit", "category", "value"), "ok")
@@ -111,16 +105,3 @@ def test_what_is_printed_is_escaped_all_the_same(hidden):
     assert escaped(hidden) == shown.replace("\\x1b[2K", "\\x1b[2K")
     assert in_html(f"<{hidden}") == f"&lt;{shown}"
     assert hidden not in html_table(f"a{hidden}", [(f"b{hidden}", f"c{hidden}")], [f"d{hidden}", "e"])
-
-
-def test_estimates_escape_their_labels():
-    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), YES),))
-    made = Collector(policy)
-    for _ in range(9):
-        made.add(policy.release({"city": "Ulm"}))
-    estimate = made.frequencies("city").only([0, 1], ["a\u202e", "b\n"], "what\x1b")
-    for text in (repr(estimate), estimate._repr_html_()):
-        assert "\\u202e" in text
-        assert "\\x1b" in text
-        assert not {"\u202e", "\x1b"} & set(text)
-    assert len(repr(estimate).split("\n")) == 4

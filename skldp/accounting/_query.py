@@ -85,7 +85,7 @@ class ReleaseQuery(KeyedQuery):
             raise ValueError(
                 f"row_charge of a part must be the log-ratio of its probabilities; got {self.row_charge!r}."
             )
-        pure = self.row_charge is not None and not self.is_erasure
+        pure = self.row_charge is not None and self.mechanism != _ERASED
         if pure and self.row_zcdp != zcdp_of_pure(self.row_charge or 0):
             raise ValueError(f"row_zcdp of a pure release must be epsilon^2 / 2; got {self.row_zcdp!r}.")
 
@@ -110,14 +110,6 @@ class ReleaseQuery(KeyedQuery):
         )
 
     @classmethod
-    def in_place_of(cls, query: Any) -> "ReleaseQuery":
-        """Return the release that replaces an answer with an unknown output."""
-        if isinstance(query, ReleaseQuery) and query.part is None:
-            return query
-        charge = int(charge_of(query))
-        return cls("hidden answer", charge, zcdp_of_pure(charge))
-
-    @classmethod
     def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":
         """Return the release that replaces erased answers, charged at `loss` or else at the sum of their epsilons.
 
@@ -126,11 +118,6 @@ class ReleaseQuery(KeyedQuery):
         charges = sum(charge_of(query) for query in queries) if loss is None else units_above(loss)
         charge = int(charges) if math.isfinite(charges) else None
         return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))
-
-    @property
-    def is_erasure(self) -> bool:
-        """True if this release replaces erased answers."""
-        return self.mechanism == _ERASED
 
     @cached_property
     def charge(self) -> int | None:
@@ -207,6 +194,11 @@ class ReleaseQuery(KeyedQuery):
     def from_fields(cls, fields: dict[str, Any]) -> "ReleaseQuery":
         """Make a query from the fields of :meth:`to_json`."""
         return cls(**{name: value for name, value in fields.items() if name != "kind"})
+
+
+def is_erasure(query: Any) -> bool:
+    """Return whether a query is a release that replaces erased answers."""
+    return isinstance(query, ReleaseQuery) and query.mechanism == _ERASED
 
 
 def charge_of(query: Any) -> float:

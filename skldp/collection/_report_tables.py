@@ -46,7 +46,7 @@ def asked_of(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]:
     return asked
 
 
-def columns_of(policy: Policy, reports: Sequence[PolicyReport]) -> ReportColumns:
+def report_columns(policy: Policy, reports: Sequence[PolicyReport]) -> ReportColumns:
     """Convert reports to columns."""
     ids = b"".join(bytes.fromhex(report.report_id) for report in reports)
     answers = tuple(

@@ -12,7 +12,7 @@ from skldp._arrays import kind_of, refuse_masked
 from skldp._checks import is_number
 from skldp._documents import parsing, read_json
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.domains._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite
+from skldp.domains._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite_rows
 from skldp.domains._sparse_rows import SparseRows
 
 
@@ -215,7 +215,7 @@ class Columns(Domain):
         return {"type": "columns", "parts": [part.to_dict() | {"columns": list(own)} for own, part in self.parts]}
 
 
-def check_column_names(domain: Domain | None, names: Iterable[str] | None) -> None:
+def check_same_columns(domain: Domain | None, names: Iterable[str] | None) -> None:
     """Raise ValueError if a table and a domain have names that differ."""
     while isinstance(domain, Constrained):
         domain = domain.domain
@@ -265,7 +265,7 @@ def _as_codes(rows: np.ndarray) -> np.ndarray:
     """Return numbers as codes; raise ValueError for fractions."""
     if rows.dtype.kind in "iu":
         return rows.astype(np.int64, copy=False)
-    check_finite(rows)
+    check_finite_rows(rows)
     codes: np.ndarray = np.clip(rows, -1, 2.0**53).astype(np.int64)
     if not (codes == rows).all():
         raise ValueError(f"codes must be integers; got {kind_of(rows)}.")

@@ -82,7 +82,7 @@ class NotFiniteError(ValueError):
     """NaN or infinity in numbers."""
 
 
-def check_finite(rows: Any) -> None:
+def check_finite_rows(rows: Any) -> None:
     """Raise scikit-learn's ValueError for NaN and infinity in an array or a sparse matrix."""
     rows = rows.data if sparse.issparse(rows) else rows
     # Minimum and maximum are NaN if any value is NaN, and need no temporary array.
@@ -229,7 +229,7 @@ class Ball(VectorDomain):
 
         Rows may be a CSR matrix without duplicate entries.
         """
-        check_finite(rows)
+        check_finite_rows(rows)
         factors = shrink_factors(rows, self.radius)
         if not (factors < 1).any():
             return Clipped(rows, 0)
@@ -252,7 +252,7 @@ class Anywhere(VectorDomain):
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Raise ValueError for NaN and infinity."""
-        check_finite(rows)
+        check_finite_rows(rows)
         return Clipped(rows, 0)
 
 
@@ -281,7 +281,7 @@ class FiniteSet(Domain):
 
     def clip(self, rows: Any) -> Clipped:
         """Move rows to the nearest vector, ties to the first. A sparse matrix becomes an array."""
-        check_finite(rows)
+        check_finite_rows(rows)
         given = rows.toarray() if sparse.issparse(rows) else rows
         # In the type of the rows, a row that is one of the vectors equals it.
         vectors = self.vectors.astype(given.dtype, copy=False)

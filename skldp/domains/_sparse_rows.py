@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from skldp._checks import check_integer, check_positive
-from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite
+from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite_rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SparseRows(VectorDomain):
 
     def clip(self, rows: Any) -> Clipped:
         """Set the smallest excess values to 0, ties in the last columns first; rows may be a CSR matrix."""
-        check_finite(rows)
+        check_finite_rows(rows)
         kept, n_dropped = (_few_stored if sparse.issparse(rows) else _few_dense)(rows, int(self.max_nonzeros))
         if self.radius is None:
             return Clipped(kept, n_dropped)

@@ -15,12 +15,11 @@ from skldp._arrays import as_numbers
 from skldp._checks import check_epsilon
 from skldp.accounting._class_query import SoftmaxQuery
 from skldp.accounting._decide import RULES
-from skldp.accounting.ledger._ledger_answers import Call, answer
+from skldp.accounting.ledger._ledger_answers import Answering, Call
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.accounting.ledger._reader import declared_settings
-from skldp.accounting.ledger._records import check_key
+from skldp.accounting.ledger._state import declared_settings
 from skldp.accounting.losses._region import region_of
-from skldp.domains._columns import check_column_names
+from skldp.domains._columns import check_same_columns
 from skldp.domains._domain import Box, Domain
 from skldp.estimators._base import LEDGER, warn_moved_rows
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
@@ -58,9 +57,10 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     ----------
     estimator : estimator
         A linear, Poisson, gamma, Tweedie or binary logistic regression, a LinearSVC (its decision is asked), a linear
-        classifier of more classes (the predicted class is asked), or a Pipeline, a search or a
-        TransformedTargetRegressor around one, as for ``query_from_estimator``. Wrap a fitted model in
-        a :class:`~sklearn.frozen.FrozenEstimator`.
+        classifier of more classes (the predicted class is asked), or a search around one. A Pipeline may start with
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or SimpleImputer. A TransformedTargetRegressor may
+        scale the target or take its logarithm (``func=np.log, inverse_func=np.exp``). Wrap a fitted model in a
+        :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
@@ -246,7 +246,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             X, y = validate_finite(self, given, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
         ledger = self._find_ledger()
         region = region_of(self._find_bounds(X, ledger), n_features=X.shape[1])
-        check_column_names(region.domain, getattr(self, "feature_names_in_", None))
+        check_same_columns(region.domain, getattr(self, "feature_names_in_", None))
         # A model that was fitted on a frame takes frames without a warning.
         rows = given if hasattr(self, "feature_names_in_") else X
         model = clone(self.estimator).fit(rows, y, **self._routed(fit_params))
@@ -411,7 +411,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         """
         self._check_unchanged()
         self._check_same_ledger()
-        self.ledger_._declare(self._declaration)
+        self.ledger_._state.declare(self._declaration)
         found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=self._workers())
         n_people, n_answers = found.accepted.size, int(np.count_nonzero(found.accepted))
         remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
@@ -437,7 +437,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             # A key that is taken would reveal that the rows are those of the first call.
             raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
         X, people = self._people(X, ids)
-        check_key(key)
         noise = self._noise()
         # numpy's warnings reveal values; numpy.seterr(all="raise") turns them into errors.
         with np.errstate(all="ignore"):
@@ -447,17 +446,16 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
             # Before NaN is refused: the ledger's refusal must not depend on values.
-            settings = self.ledger_._new_settings(self._declaration)
+            settings = self.ledger_._state.prepared(self._declaration, key)
             X = X if self._missing is None else np.where(np.isnan(X), self._missing, X)
             check_finite(X, estimator=self)
             people = self._own_ledgers().row_identities(X) if people is None else people
-            call = Call.make(self.query_, people, repeat=repeat, key=key, settings=settings)
-            answers = answer(
-                self.ledger_,
-                call,
-                lambda positions: self.query_.sample(self._region.move(X[positions]), noise),
-                workers,
-            )
+            call = Call(self.query_, people, repeat, key=key, settings=settings)
+
+            def draw(positions):
+                return self.query_.sample(self._region.move(X[positions]), noise)
+
+            answers = Answering(self.ledger_._state, call, draw, workers).run()
         return QueryResult.of(self.query_, self.ledger_, answers, people)
 
     def _positive(self, y):

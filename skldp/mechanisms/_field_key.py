@@ -18,7 +18,7 @@ from skldp._checks import check_integer, is_integer
 from skldp.domains._columns import Columns, Interval, OrMissing
 from skldp.domains._domain import Anywhere, Ball, Box, Domain
 from skldp.laws._person_ids import canonical_ids, person_bytes
-from skldp.laws._release_key import ReleaseKey, joined
+from skldp.laws._release_key import ReleaseKey, joined_bytes
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._rows import Release, RowMechanism
 
@@ -166,13 +166,13 @@ class FieldKey:
                 coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
         # -0.0 is the value 0.0.
         exact = np.ascontiguousarray(coarse) + coarse.dtype.type(0)
-        law = joined(_VERSION, *map(_as_bytes, (law_text(mechanism), self.field)))
+        law = joined_bytes(_VERSION, *map(_as_bytes, (law_text(mechanism), self.field)))
         nonces = _nonces(self.key.subkey("skldp nonce", law), people, [row.tobytes() for row in exact])
         return KeyedRows(exact, RowNoise(self.key.subkey("skldp noise", law), nonces), inside.n_moved)
 
     def _personal(self, purpose: str, ids: Sequence[int | str]) -> RowNoise:
         """Return noise of rows that depends on the person and this field, not on the value."""
-        what = joined(_VERSION, *map(_as_bytes, (purpose, self.field)))
+        what = joined_bytes(_VERSION, *map(_as_bytes, (purpose, self.field)))
         nonces = _nonces(self.key.subkey("skldp person", what), _people(ids), [b""] * len(ids))
         return RowNoise(self.key.subkey("skldp personal", what), nonces)
 
@@ -212,7 +212,7 @@ def _as_bytes(text: str) -> bytes:
 
 def _people(ids: Sequence[int | str]) -> list[bytes]:
     """Encode ids with their lengths, so that what follows cannot be mistaken for a part of them."""
-    return [joined(person_bytes(one)) for one in canonical_ids(ids)]
+    return [joined_bytes(person_bytes(one)) for one in canonical_ids(ids)]
 
 
 def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> Words:

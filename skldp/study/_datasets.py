@@ -25,7 +25,7 @@ from skldp.study._table_files import (
     TextFormat,
     counted,
     features_of,
-    is_number,
+    is_number_text,
     is_table_file,
     is_text_file,
     numbers_of,
@@ -299,18 +299,18 @@ def _bounds(bounds: Any, names: list[str], option: str = "--bounds") -> tuple[np
         pairs = {f"of {name!r} ": by_column[name] for name in names}
     elif isinstance(bounds, str | Path):
         parts = str(bounds).split(",")
-        if len(parts) != 2 or not all(map(is_number, parts)):
+        if len(parts) != 2 or not all(map(is_number_text, parts)):
             file = " or a .csv file of column,low,high" if option == "--bounds" else ""
             raise StudyInputError(f"{option} must be low,high{file}; got {str(bounds)!r}.")
         pairs = {"": (parts[0], parts[1])}
-    elif isinstance(bounds, tuple) and len(bounds) == 2 and all(map(is_number, bounds)):
+    elif isinstance(bounds, tuple) and len(bounds) == 2 and all(map(is_number_text, bounds)):
         pairs = {"": bounds}
     else:
         pairs = {}
     wrong = [
         f"{option} {whose}must be finite numbers with low < high; got {low} and {high}."
         for whose, (low, high) in pairs.items()
-        if not (is_number(low) and is_number(high) and float(low) < float(high))
+        if not (is_number_text(low) and is_number_text(high) and float(low) < float(high))
     ]
     if wrong:
         raise StudyInputError(" ".join(wrong))

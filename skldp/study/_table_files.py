@@ -117,7 +117,7 @@ def is_text_file(path: str | Path) -> bool:
     return _ending(Path(path)) in _SEPARATORS
 
 
-def is_number(text: Any) -> bool:
+def is_number_text(text: Any) -> bool:
     """Return whether a text is that of a finite number."""
     try:
         return bool(np.isfinite(float(text)))

@@ -187,33 +187,6 @@ def test_all_answers_about_one_model_are_those_of_a_point_of_the_simplex():
     assert found < 0.2 < added_up(asked, [1, 1, 1], bounds=(-1, 1)).upper - 1.5
 
 
-def test_what_is_too_large_is_added():
-    """Scores whose rounding exceeds the margin, and more classes than a decision can wait for."""
-    line = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
-    for coef in (np.array([[1e9], [-1e9]]), np.linspace(-1, 1, 30)[:, None]):
-        asked = [SoftmaxQuery(coef, np.zeros(len(coef)), 0, 0.5), line]
-        assert JointRegion.of([(query, 0) for query in asked], region_of((-1, 1), n_features=1)) is None
-        both = [how(asked, [1, 1], bounds=(-1, 1)) for how in (realized_loss, added_up)]
-        assert both[0].upper == both[1].upper
-        assert both[0].lower >= both[1].lower
-
-
-def test_a_threshold_only_stops_the_search():
-    coef = np.array([[2.0, 0, 0, 1], [0, 1, 0, 0], [-2.0, 0, 1, 0]])
-    asked = [
-        linear([1.0, 0.5, 0.0, -0.5]),
-        ClassQuery(coef, np.zeros(3), 0.7),
-        SoftmaxQuery(coef, np.zeros(3), 1, 0.6),
-        JOB,
-    ]
-    outputs = [1, 2, 1, 0]
-    truth, found = grid_truth(asked, outputs, RECORDS), realized_loss(asked, outputs, bounds=PEOPLE).upper
-    for threshold in (truth * 0.9, found + 0.1, 5.0):
-        decided = realized_loss(asked, outputs, bounds=PEOPLE, threshold=threshold)
-        assert (decided.upper <= threshold) == (threshold > found)
-        assert truth <= decided.upper
-
-
 def test_a_filter_admits_what_opposed_answers_leave():
     """The epsilons and the sum of losses exceed the budget, the joint loss does not."""
     coef = np.array([[3.0, 0, 0, 0], [0.0, 0, 0, 0], [-3.0, 0, 0, 0]])

@@ -242,7 +242,7 @@ def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, monkeypatch, in_m
     ledger = PrivacyLedger(1.0, bounds=(0, 1), path=":memory:" if in_memory else tmp_path / "a.ledger")
     ledger.answer(ASK_ALL, [-1], lambda rows: [1])
     if in_memory:
-        limited(ledger._store._memory)
+        limited(ledger._state.store._memory)
     with (
         connections(monkeypatch, limited),
         pytest.raises(LedgerError, match="nothing was released: SQLITE_FULL"),
@@ -251,7 +251,7 @@ def test_nothing_is_handed_out_when_the_disk_is_full(tmp_path, monkeypatch, in_m
     assert ledger.realized_loss(range(5000)).max() == 0.0
     assert ledger.realized_loss([-1])[0] == pytest.approx(0.3)
     if in_memory:
-        ledger._store._memory.execute("PRAGMA max_page_count = 100000")
+        ledger._state.store._memory.execute("PRAGMA max_page_count = 100000")
     assert ledger.answer(ASK_ALL, range(5000), lambda rows: np.ones(len(rows), dtype=int)).accepted.all()
     assert ledger.verify().ok
 
@@ -365,7 +365,7 @@ def test_an_interrupted_write_is_undone(tmp_path, monkeypatch):
 
 def test_a_commit_waits_for_the_disk(tmp_path):
     """A kill leaves the system's caches whole; against a power cut there are only these settings."""
-    with PrivacyLedger(1.0, path=tmp_path / "a.ledger")._store.transaction(write=True) as connection:
+    with PrivacyLedger(1.0, path=tmp_path / "a.ledger")._state.store.transaction(write=True) as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
@@ -407,7 +407,7 @@ def test_somebody_who_never_lets_go_is_not_waited_for_forever(tmp_path, monkeypa
         ledger.answer(ASK_ALL, [1], lambda rows: [1])
     other.close()
     with (
-        PrivacyLedger.open(tmp_path / "a.ledger")._store.transaction(write=True),
+        PrivacyLedger.open(tmp_path / "a.ledger")._state.store.transaction(write=True),
         pytest.raises(LedgerError, match=r"is in use: .* nothing was released"),
     ):
         ledger.answer(ASK_ALL, [1], lambda rows: [1])

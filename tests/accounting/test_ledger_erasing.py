@@ -7,14 +7,13 @@ import shutil
 import numpy as np
 import pytest
 from accounting.ledgers import linear, new_ledger, ones
-from postgres_server import TENANTS, edit_as_no_program_should, run_at
+from postgres_server import edit_as_no_program_should, run_at
 
 from skldp import PrivacyLedger
 from skldp.accounting import ledger_report
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting._units import units_above, zcdp_budget
 from skldp.accounting.ledger._records import Digest
-from skldp.accounting.ledger._store import admit_tenant
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Gaussian, RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
@@ -129,7 +128,7 @@ def test_an_erased_answer_is_not_in_the_file(tmp_path):
     assert salt.encode() in path.read_bytes()
     ledger.erase("a")
     assert salt.encode() not in path.read_bytes()
-    with ledger._store.transaction(write=True) as connection:
+    with ledger._state.store.transaction(write=True) as connection:
         # What lies in the page that a row has left is written over.
         assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
 
@@ -179,7 +178,7 @@ def test_nothing_else_can_be_deleted(tmp_path):
     ledger.erase("a")
     import sqlite3
 
-    with ledger._store.transaction(write=True) as connection:
+    with ledger._state.store.transaction(write=True) as connection:
         for table in ("answers", "salts WHERE release = 3", "erasures"):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 connection.execute(f"DELETE FROM {table}")
@@ -224,100 +223,3 @@ def test_a_published_head_notices_an_older_backup(place, tmp_path):
 def test_what_is_no_head_is_refused(head):
     with pytest.raises(ValueError, match=r"head must be an earlier PrivacyLedger\.head"):
         PrivacyLedger(1.0, head=head)
-
-
-@pytest.fixture
-def tenants(postgres_server, postgres_schema):
-    """The owner's ledger, and the same as two tenants see it."""
-    owner = new_ledger(postgres_server.url(schema=postgres_schema), rule="bayesian")
-    urls = [postgres_server.url(tenant, postgres_schema) for tenant in TENANTS]
-    for tenant in TENANTS:
-        admit_tenant(owner.path, tenant)
-    return owner, *(PrivacyLedger.open(url) for url in urls)
-
-
-def test_tenants_do_not_read_one_anothers_answers(tenants, postgres_server, postgres_schema):
-    import psycopg
-
-    owner, a, b = tenants
-    a.answer(linear(1), ["ann", "bob"], lambda rows: [1, 0])
-    assert [entry["output"] for entry in a.history("ann")] == [1]
-    assert [entry["output"] for entry in b.history("ann")] == [None]
-    assert [entry["output"] for entry in owner.history("ann")] == [1]
-    with psycopg.connect(postgres_server.url(TENANTS[1], postgres_schema)) as connection:
-        assert connection.execute("SELECT DISTINCT output FROM recorded").fetchall() == [(-1,)]
-        assert connection.execute("SELECT DISTINCT salt FROM recorded_salts").fetchall() == [(None,)]
-    for table in ("answers", "salts"):
-        with (
-            psycopg.connect(postgres_server.url(TENANTS[1], postgres_schema)) as connection,
-            pytest.raises(psycopg.Error, match="permission denied"),
-        ):
-            connection.execute(f"SELECT * FROM {table}")
-
-
-def test_a_tenant_is_not_served_what_another_was_answered(tenants):
-    """The same question of two tenants is two answers, and both are charged."""
-    _, a, b = tenants
-    a.answer(linear(1), ["ann"], lambda rows: [1])
-    answers = b.answer(linear(1), ["ann"], lambda rows: [0])
-    assert (answers.outputs.tolist(), answers.fresh.tolist()) == ([0], [True])
-    assert a.answer(linear(1), ["ann"], lambda rows: 1 / 0).outputs.tolist() == [1]
-    assert b.answer(linear(1), ["ann"], lambda rows: 1 / 0).outputs.tolist() == [0]
-
-
-def test_decisions_of_tenants_count_all_that_a_person_has_answered(tenants):
-    """What others asked counts in full, since its answers are not told: never less than the owner counts."""
-    owner, a, b = tenants
-    for slope in (1, -1, 1):
-        a.answer(linear(slope), ["ann"], ones, repeat=True)
-    losses = [ledger.realized_loss(["ann"])[0] for ledger in (a, b, owner)]
-    assert losses[0] == pytest.approx(losses[2])
-    assert losses[1] == pytest.approx(0.9)
-    assert losses[2] < 0.5
-    assert b.answer(linear(2, 0.2), ["ann"], ones).outputs.tolist() == [-1]
-    assert b.answer(linear(2, 0.1), ["ann", "bob"], ones).outputs.tolist() == [1, 1]
-    assert a.answer(linear(2, 0.1), ["ann"], ones).outputs.tolist() == [1]
-    assert owner.realized_loss(["ann"])[0] <= 1.0
-    assert owner.verify().ok
-
-
-def test_codes_of_a_part_that_are_not_told_cancel_nothing(tenants, fixed_noise):
-    """Opposite codes tell nothing together, but who is not told of one cannot know."""
-    owner, *asking = tenants
-    mechanism = RandomizedResponse(0.4, n_classes=2)
-    people = [f"p{number}" for number in range(8)]
-    for tenant in asking:
-        tenant.release(mechanism, [[number % 2] for number in range(8)], people, part="employment")
-    for tenant in asking:
-        np.testing.assert_allclose(tenant.realized_loss(people), 0.8)
-    # The noise is fixed: some got two codes that cancel.
-    assert set(owner.realized_loss(people).round(9)) == {0.0, 0.8}
-
-
-def test_only_the_owner_verifies_and_erases(tenants):
-    owner, a, b = tenants
-    a.answer(linear(1), ["ann"], ones)
-    with pytest.raises(LedgerError, match="Only the owner of a ledger can verify it"):
-        b.verify()
-    with pytest.raises(LedgerError, match="permission denied"):
-        a.erase("ann")
-    assert owner.erase("ann") == 1
-    for ledger in tenants:
-        assert ledger.remaining(["ann"]).round(6).tolist() == [0.7]
-
-
-def test_a_tenant_asks_under_no_other_name(tenants):
-    owner, a, _ = tenants
-    a._store.tenant = TENANTS[1]
-    with pytest.raises(LedgerError, match="entered under the name of who asks"):
-        a.answer(linear(1), ["ann"], ones)
-    assert owner.verify().n_releases == 0
-
-
-def test_a_tenant_that_nobody_admitted_and_a_role_that_is_none(postgres_server, postgres_schema):
-    place = postgres_server.url(schema=postgres_schema)
-    new_ledger(place).close()
-    with pytest.raises(LedgerError, match="contains no schema"):
-        PrivacyLedger.open(postgres_server.url(TENANTS[0], postgres_schema))
-    with pytest.raises(LedgerError, match="does not exist"):
-        admit_tenant(place, "no such role")

@@ -53,36 +53,15 @@ def test_decisions_are_those_of_who_remembers_nothing(monkeypatch, rule, kinds):
 def test_remembered_losses_are_no_less_than_what_was_lost(rule):
     with PrivacyLedger(0.7, bounds=(-1, 1), rule=rule) as ledger:
         asked(ledger, ["linear"])
-        numbers = np.arange(len(ledger._cache.number_of))
-        losses = ledger._cache.losses_of(numbers)
+        numbers = np.arange(len(ledger._state.cache.number_of))
+        losses = ledger._state.cache.losses_of(numbers)
         # Epsilons alone would say more of nearly everybody.
-        with ledger._store.transaction(write=False) as connection:
-            histories = [recorded_history(connection, int(one), ledger._cache.release) for one in numbers]
+        with ledger._state.store.transaction(write=False) as connection:
+            histories = [recorded_history(connection, int(one), ledger._state.cache.release) for one in numbers]
         assert sum(loss < 0.2 * len(outputs) - 0.1 for loss, (_, outputs) in zip(losses, histories, strict=True)) > 6
         for loss, (queries, outputs) in zip(losses, histories, strict=True):
-            truth = realized_loss([ledger._cache.queries[number] for number in queries], outputs, bounds=(-1, 1))
+            truth = realized_loss([ledger._state.cache.queries[number] for number in queries], outputs, bounds=(-1, 1))
             assert truth.lower <= loss + 1e-12
-
-
-def test_nothing_is_remembered_beside_answers_that_the_table_does_not_know():
-    rng = np.random.default_rng(0)
-    with PrivacyLedger(0.7, bounds=(-1, 1)) as ledger:
-        for kind in ("linear", "linear", "linear", "linear"):
-            ledger.answer(query_of(rng, kind), ["ann"], lambda rows: [1])
-        assert np.isfinite(ledger._cache.losses_of(np.array([0])))
-        ledger.answer(query_of(rng, "logistic", epsilon=0.01), ["ann"], lambda rows: [1])
-        assert np.isinf(ledger._cache.losses_of(np.array([0])))
-        ledger.answer(query_of(rng, "linear", epsilon=0.01), ["ann"], lambda rows: [1])
-        assert np.isinf(ledger._cache.losses_of(np.array([0])))
-
-
-def test_a_history_that_memory_settles_is_not_read(monkeypatch):
-    with PrivacyLedger(1.0, bounds=(-1, 1)) as ledger:
-        query = RegressionQuery("linear", [1.0, 0.5, -0.5], 0.0, (-2, 2), 0.3)
-        for output in (1, 0, 1, 0):
-            ledger.answer(query, ["ann"], lambda rows, o=output: [o], repeat=True)
-        monkeypatch.setattr("skldp.accounting._decide.linear_decisions", None)
-        assert ledger.answer(query, ["ann"], lambda rows: [1], repeat=True).accepted.all()
 
 
 def test_no_loss_is_foreseen_where_something_was_released():

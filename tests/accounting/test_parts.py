@@ -17,7 +17,7 @@ from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting import _decide as decisions
 from skldp.accounting._decide import Rule, decide
 from skldp.accounting._query import ReleaseQuery, query_from_json, released_loss
-from skldp.accounting._units import nats_above, nats_below, units_above
+from skldp.accounting._units import nats_above, nats_below
 from skldp.accounting.ledger import _verification as established
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse, noise_from
@@ -92,25 +92,6 @@ def test_a_part_of_many_codes_is_decided_by_those_that_were_told(monkeypatch):
         assert len(looked_at) <= 3 * 2
         assert ledger.would_answer(ReleaseQuery.of(mechanism, part="place"), ["ann"]).losses[0] <= 1.0
         assert ledger.verify().ok
-
-
-@pytest.mark.parametrize("kind", ["sue", "oue", "record"])
-def test_a_unary_encoding_of_a_part_costs_its_epsilon_or_nothing(kind):
-    law = LAWS[kind](0.8, 3)
-    query, full = ReleaseQuery.of(law, part="job"), ReleaseQuery.of(law)
-    assert query.charge == full.charge == units_above(law.guarantee().epsilon)
-    for output in range(8):
-        cost = released_loss([query], [output])
-        assert cost == (0 if output in (0, 7) else query.charge)
-    assert query_from_json(query.to_json()).key == query.key
-    assert (query.n_outputs, list(query.output_values)) == (8, list(range(8)))
-
-
-def test_what_is_written_of_randomized_response_is_what_was_written_before():
-    """A ledger that was made before unary encodings were counted holds the same queries."""
-    written = ReleaseQuery.of(rr(0.5), part="job").to_json()
-    assert "own_count" not in written
-    assert query_from_json(written).own_count == 0
 
 
 @pytest.mark.parametrize("name", ["sue", "oue"])
@@ -242,13 +223,6 @@ def test_opposed_codes_of_a_part_cost_little_and_equal_ones_their_sum(monkeypatc
         assert ledger.realized_loss(["ann"])[0] == pytest.approx(0.5, abs=1e-12)
         assert not ledger.release(rr(0.51, 2), [[0]], ["ann"], part="home").accepted.any()
         assert ledger.verify().ok
-
-
-def test_a_code_that_is_not_told_counts_in_full():
-    """To another tenant, and after an erasure: whatever it was, it may have been the worst."""
-    named, full = ReleaseQuery.of(rr(0.5), part="job"), ReleaseQuery.of(rr(0.5))
-    assert (ReleaseQuery.in_place_of(named).part, ReleaseQuery.in_place_of(named).charge) == (None, full.charge)
-    assert ReleaseQuery.in_place_of(full) is full
 
 
 def test_a_part_keeps_its_codes_and_is_one_code():

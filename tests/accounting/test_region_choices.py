@@ -19,7 +19,7 @@ from skldp.accounting.losses._region import region_of
 from skldp.accounting.losses._region_parts import RegionChoices
 from skldp.accounting.losses._region_search import RegionSearch
 from skldp.accounting.losses._relaxation import dual_bound
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 from skldp.domains._columns import Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
@@ -56,7 +56,7 @@ def opposite_answers(domain, n, seed, epsilon=0.2):
 
 def law_over(domain, queries, outputs):
     region = region_of(domain)
-    return sampled_law(queries, outputs, region.box, region)
+    return answer_law(queries, outputs, region.box, region)
 
 
 def boxes_of(domain):
@@ -90,7 +90,7 @@ def test_one_search_finds_what_a_search_of_each_box_finds(sign):
             RegressionQuery(q.kind, q.coef[:5], q.intercept + q.coef[5:] @ blocks, q.output_bounds, q.epsilon)
             for q in queries
         ]
-        best.append(_Search(sampled_law(own, outputs, np.stack([-np.ones(5), np.ones(5)])), sign))
+        best.append(_Search(answer_law(own, outputs, np.stack([-np.ones(5), np.ones(5)])), sign))
     for search in (whole, *best):
         while not search.is_exhausted and search.upper - search.lower > 1e-4:
             search.step(search.lower + 1e-4)

@@ -7,12 +7,11 @@ import sqlite3
 import numpy as np
 import pytest
 from accounting.ledgers import linear, new_ledger, ones
-from postgres_server import TENANTS, edit_as_no_program_should, run_at
+from postgres_server import edit_as_no_program_should, run_at
 
 from skldp import PrivacyLedger
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger._ledger_answers import KeptRows
-from skldp.accounting.ledger._store import admit_tenant
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse
 from skldp.mechanisms._record import CategoricalRecord
@@ -205,18 +204,3 @@ def test_a_key_that_can_be_guessed_is_refused_before_a_draw(key):
             with pytest.raises(ValueError, match="unguessable string of at least 16"):
                 call()
         assert ledger.verify().n_releases == 0
-
-
-def test_a_tenant_reads_no_row_of_another_and_its_own_again(postgres_server, postgres_url, postgres_schema):
-    with new_ledger(postgres_url, epsilon=5.0) as ledger:
-        own = ledger.release(NUMBERS, ROWS, PEOPLE, idempotency_key=KEY).rows.tolist()
-        admit_tenant(postgres_url, TENANTS[0])
-    url = postgres_server.url(TENANTS[0], postgres_schema)
-    with PrivacyLedger.open(url) as clinic:
-        # The same key of another role is that of another call.
-        rows = clinic.release(NUMBERS, ROWS, PEOPLE, idempotency_key=KEY).rows.tolist()
-        assert rows == clinic.release(NUMBERS, ROWS, PEOPLE, idempotency_key=KEY).rows.tolist() != own
-    seen = run_at(url, "SELECT release, COUNT(sealed) FROM recorded_rows GROUP BY release ORDER BY release")
-    assert seen == [(1, 0), (2, 3)]
-    with pytest.raises(Exception, match="permission denied"):
-        run_at(url, "SELECT sealed FROM kept")

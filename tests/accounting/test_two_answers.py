@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skldp.accounting import FiniteQuery, shuffled
+from skldp.accounting import shuffled
 from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.shuffle import _two_answers
 from skldp.shuffle._blanket_laws import pair_laws
 from skldp.shuffle._two_answers import Group, TwoAnswers
 
@@ -81,15 +79,6 @@ def test_the_figure_is_at_most_two_hundredths_above_the_exact_one(kind, epsilon,
     assert shuffled(RandomizedResponse(epsilon, 2), n, delta).epsilon == pytest.approx(found, rel=1e-6)
 
 
-def test_transforms_and_direct_sums_agree(monkeypatch):
-    direct = shuffled(Duchi(2.0), 3_000, 1e-6).epsilon
-    monkeypatch.setattr(_two_answers, "_DIRECT", 1)
-    transformed = shuffled(Duchi(2.0), 3_000, 1e-6).epsilon
-    assert direct == pytest.approx(transformed, rel=1e-6)
-    # The error of the transform is counted.
-    assert transformed > direct
-
-
 @pytest.mark.slow
 def test_the_accountant_of_google_agrees_on_our_masses():
     """At the data set that is worst here, the loss distribution of dp_accounting gives the same epsilon."""
@@ -147,18 +136,3 @@ def test_groups_need_two_answers(mechanism):
     for others in ([mechanism], (Duchi(1.0), 10), [(Duchi(1.0),)], 5):
         with pytest.raises(ValueError, match="others must be pairs"):
             shuffled(Duchi(1.0), 10, 1e-6, others=others)
-
-
-def test_an_answer_that_tells_its_feature_is_more_than_two():
-    bounds = {"low": (0.0, 0.0), "high": (1.0, 1.0)}
-    several = BoundedFeatures(Duchi(1.0), n_sampled=1, stated=1.0, **bounds)
-    assert pair_laws(several).chances is None
-    alone = BoundedFeatures(Duchi(1.0), n_sampled=1, stated=1.0, low=(0.0,), high=(1.0,))
-    assert pair_laws(alone).chances is not None
-
-
-def test_a_query_of_two_answers_has_the_ends_of_its_table():
-    query = FiniteQuery.from_probabilities([[0.2, 0.8], [0.5, 0.5], [0.7, 0.3]])
-    low, high = pair_laws(query).chances
-    assert float(low) == pytest.approx(0.3)
-    assert float(high) == pytest.approx(0.8)

@@ -19,7 +19,7 @@ from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
 from skldp.laws._categories import UnaryLaw
 from skldp.mechanisms import Duchi, RandomizedResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._unary import UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 SECRET = 41.5
@@ -65,20 +65,6 @@ def forged(**changes):
         else:
             place[last] = value
     return canonical_text(document | {"sha256": digest(document)})
-
-
-def test_a_round_trip_changes_nothing(tmp_path):
-    again = Policy.from_json(POLICY.to_json())
-    assert again == POLICY
-    assert again.to_json() == POLICY.to_json()
-    POLICY.save(tmp_path / "policy.json")
-    assert Policy.load(tmp_path / "policy.json").sha256 == POLICY.sha256
-    assert Policy.from_json(json.dumps(json.loads(POLICY.to_json()), indent=2)) == POLICY
-
-
-def test_epsilon_is_never_below_the_sum():
-    assert POLICY.epsilon == pytest.approx(9.5, rel=1e-6)
-    assert POLICY.epsilon <= 9.5
 
 
 @pytest.mark.parametrize(
@@ -178,13 +164,6 @@ def test_what_the_published_schema_refuses_is_refused(changes):
         Policy.from_json(text)
 
 
-def test_what_is_written_fits_the_published_schema():
-    for policy in (POLICY, Policy("x" * 1000, (city(),), "0999-01-31T00:00:00Z")):
-        document = json.loads(policy.to_json())
-        assert fits(document, SCHEMA, SCHEMA)
-        assert Policy.from_json(policy.to_json()) == policy
-
-
 def test_a_changed_policy_is_refused():
     text = POLICY.to_json()
     with pytest.raises(ValueError, match="sha256 of a policy must be that of its document"):
@@ -255,7 +234,6 @@ def test_every_broken_report_is_refused():
 
 
 def test_answers_that_no_client_gives_are_refused():
-    from skldp.client._report_bytes import pack
 
     policy = Policy("few", (city(),))
     with pytest.raises(ValueError, match="The answers of a report"):
@@ -300,14 +278,6 @@ def test_answers_that_no_client_gives_are_refused():
 )
 def test_values_are_moved_as_the_policy_says(one, value, encoded):
     assert one.encode(value) == encoded
-
-
-def test_bounds_have_squares_that_doubles_hold():
-    largest = NumberField("x", -1e100, 1e100, Duchi(1.0).integer_law)
-    assert [largest.encode(x) for x in (-1.79e308, 0.0, 1.79e308)] == [-1.0, 0.0, 1.0]
-    for low, high in ((-1.1e100, 0), (0, 1e200), (-1.7e308, 1.7e308), (0, 10**400)):
-        with pytest.raises(ValueError, match="Bounds must be"):
-            NumberField("x", low, high, Duchi(1.0).integer_law)
 
 
 def test_a_policy_of_more_bits_than_a_device_has_room_for_is_refused():
@@ -381,44 +351,7 @@ def test_charges_at_the_same_time_never_exceed_the_limit(tmp_path):
     assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.0
 
 
-def test_a_person_may_set_another_limit_for_the_same_account(tmp_path):
-    DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).charge("a", 1.0)
-    DeviceLedger(tmp_path / "mine", lifetime_epsilon=2.0).charge("a", 0.5)
-    for limit in (1.0, 1.75):
-        with pytest.raises(BudgetExhaustedError):
-            DeviceLedger(tmp_path / "mine", lifetime_epsilon=limit).charge("a", 0.5)
-    assert DeviceLedger(tmp_path / "mine", lifetime_epsilon=1.0).spent == 1.5
-
-
-def test_a_charge_beyond_a_64_bit_integer_is_refused(tmp_path):
-    ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=1e300)
-    with pytest.raises(BudgetExhaustedError):
-        ledger.charge("a", 1e299)
-
-
 SCHEMA = json.loads((Path(skldp.client.__file__).parent / "policy.schema.json").read_text(encoding="utf-8"))
-
-
-def test_the_schema_reads_like_the_standard():
-    """The part of JSON Schema that is read, at its edges."""
-    root = {"$defs": {"x": {"type": "integer", "minimum": 0, "maximum": 3}}}
-    both = {"oneOf": [{"$ref": "#/$defs/x"}, {"type": "null"}]}
-    assert fits(3, both, root)
-    for value in (4, True):
-        assert not fits(value, both, root)
-    assert not fits(1, {"oneOf": [{"type": "integer"}, {"const": 1}]}, root)
-    for text in ("1\n", "٤"):
-        assert not fits(text, {"type": "string", "pattern": "^[0-9]+$"}, root)
-    assert not fits([0, 4], {"type": "array", "items": {"$ref": "#/$defs/x"}}, root)
-    known = {"$ref", "oneOf", "const", "enum", "type", "properties", "required", "additionalProperties", "items"}
-    known |= {"minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum"}
-    schemas = [SCHEMA]
-    while schemas:
-        one = schemas.pop()
-        assert set(one) - known <= {"$schema", "$comment", "title", "$defs"}
-        assert one.get("type") != "object" or one["additionalProperties"] is False
-        schemas += [*one.get("$defs", {}).values(), *one.get("properties", {}).values(), *one.get("oneOf", [])]
-        schemas += [one["items"]] if "items" in one else []
 
 
 def test_a_device_needs_numpy_and_cryptography_alone():
@@ -431,66 +364,6 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.parametrize("missing", ["scipy", "sklearn", "joblib"])
-@pytest.mark.parametrize(
-    "call", ["precision(1000)", "n_people_for('age', 2.0)", "from_estimator(None, purpose='ages')"], ids=str
-)
-def test_a_client_says_what_estimates_need(tmp_path, missing, call):
-    """It said "No module named 'scipy'", of a package that the person never asked for."""
-    Policy("an age", (field(),)).save(tmp_path / "policy.json")
-    code = f"""
-import sys
-sys.modules[{missing!r}] = None
-from skldp.client import Policy
-try:
-    Policy.load({str(tmp_path / "policy.json")!r}).{call}
-except ImportError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"need {missing}, which a client is installed without: run `pip install skldp`" in done.stdout
-
-
-def test_a_device_of_one_number_imports_what_that_needs(tmp_path):
-    """By name, since no test is timed: each module that is not here is time that every start would take."""
-    Policy("an age", (field(),)).save(tmp_path / "policy.json")
-    code = f"""
-import sys
-from skldp.client import Policy
-Policy.load({str(tmp_path / "policy.json")!r}).release({{"age": 37}})
-print(*sorted(name for name in sys.modules if name.split(".")[0] in ("skldp", "cryptography")))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    of_laws = ["_few_answers", "_integers", "_odds", "_person_ids", "_release_key"]
-    of_client = ["_fields", "_ledger", "_memo", "_policy", "_report_bytes"]
-    assert done.stdout.split() == [
-        *(
-            "skldp",
-            "skldp._arrays",
-            "skldp._checks",
-            "skldp._documents",
-            "skldp._lazy",
-            "skldp._reading",
-            "skldp._texts",
-            "skldp._value_labels",
-            "skldp.client",
-        ),
-        *(f"skldp.client.{name}" for name in of_client),
-        *("skldp.domains", "skldp.domains._declared_columns", "skldp.exceptions", "skldp.laws"),
-        *(f"skldp.laws.{name}" for name in of_laws),
-    ]
-
-
-def test_a_report_of_what_is_no_set_is_refused():
-    values = tuple(range(7))
-    law = SubsetSelection(1.0, 7).integer_law
-    policy = Policy("sets", (CategoryField("set", values, law),))
-    for answer in (0, 0b1111111, 0b1):
-        with pytest.raises(ValueError, match="must be answers of its policy"):
-            policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [answer], [law.n_answers]))
-    assert policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [0b11], [law.n_answers])).answers == {"set": 3}
 
 
 def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
@@ -526,12 +399,3 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
     with pytest.raises(ValueError, match="in the years 1 to 9999"):
         NumberColumn("since", 0, 1e99, whole=True, is_date=True)
     assert NumberColumn("x", 0, 9, missing=2).encode(np.float32("nan")) == NumberColumn("x", 0, 9).encode(2)
-
-
-@pytest.mark.parametrize("depth", [900, 5000, 100_000])
-def test_a_deep_document_is_refused_on_every_version_of_python(depth):
-    """From Python 3.13 on, JSON is read that nests deeper than Python's stack."""
-    policy = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law),))
-    text = policy.to_json()[:-1] + ',"asked":' + "[" * depth + "]" * depth + "}"
-    with pytest.raises(ValueError, match="must"):
-        Policy.from_json(text)

@@ -58,27 +58,6 @@ def test_a_lost_connection_is_no_second_report(policy, secret, state, ledger):
     assert ledger.spent == pytest.approx(policy.epsilon)
 
 
-def test_a_report_that_arrived_is_followed_by_another(ledger):
-    line = Line(FRESH)
-    for _ in range(3):
-        FRESH.send({"city": "a"}, line, ledger=ledger)
-    assert line.collector.n_reports == 3
-    assert ledger.reports() == {FRESH.sha256: 3}
-    permanent = Line(KEPT)
-    for value in "aab":
-        KEPT.send({"city": value}, permanent, ledger=ledger, secret=KEY)
-    assert permanent.collector.counts == (2, 0, 0, 1)
-
-
-def test_policies_wait_for_each_other_s_connections_in_no_way(ledger):
-    down = Line(FRESH)
-    down.state = "down"
-    with pytest.raises(ConnectionError):
-        FRESH.send({"city": "a"}, down, ledger=ledger)
-    assert KEPT.send({"city": "a"}, Line(KEPT), ledger=ledger, secret=KEY) != down.seen[0]
-    assert FRESH.send({}, Line(FRESH), ledger=ledger) == down.seen[0]
-
-
 def test_a_report_is_on_the_disk_before_it_is_sent(ledger):
     def deliver(report):
         assert DeviceLedger(ledger.path, lifetime_epsilon=1.0)._unsent(FRESH.sha256) == report

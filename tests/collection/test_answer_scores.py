@@ -7,7 +7,6 @@ import pytest
 
 from skldp.collection._answer_scores import (
     CellScores,
-    Scores,
     StepScores,
     code_scores,
     grouped_sums,
@@ -18,7 +17,7 @@ from skldp.laws._categories import ResponseLaw
 from skldp.laws._few_answers import TwoAnswersLaw
 from skldp.laws._integers import UnitLaw
 from skldp.laws._lattice import MixtureLaw
-from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
+from skldp.laws._numbers import BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._hadamard import HadamardResponse
 from skldp.mechanisms.categorical._local_hashing import LocalHashing
@@ -82,33 +81,6 @@ def test_squares_are_without_bias_but_for_a_quarter_of_a_step(mechanism):
     for x in POINTS:
         wrong = chances(mechanism, x) @ scores.values - x**2
         assert -(4.0**lattice.step_exponent) / 3 < wrong <= 1e-12 * scores.high
-
-
-@pytest.mark.parametrize("mechanism", FEW, ids=repr)
-def test_few_answers_tell_no_squares(mechanism):
-    with pytest.raises(ValueError, match="Variances need mechanism='square_wave'"):
-        squares(mechanism.integer_law, np.zeros(2, dtype=np.uint8))
-
-
-@pytest.mark.parametrize("mechanism", LATTICES + MIXTURES + FEW, ids=repr)
-def test_scores_of_points_suppose_nothing(mechanism):
-    law = mechanism.integer_law
-    points = np.array([-1.0, 0.5]) if law.n_answers == 2 else np.array([-1.0, 0.0, 0.5])
-    parts = CellScores(*law.responses(points))
-    table = np.array([parts.scores(all_answers(law), part) for part in range(len(points))])
-    for i, x in enumerate(points):
-        np.testing.assert_allclose(table @ chances(mechanism, x), np.arange(len(points)) == i, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("mechanism", FEW, ids=repr)
-def test_few_answers_tell_no_bins(mechanism):
-    with pytest.raises(ValueError, match="Distributions need mechanism='square_wave'"):
-        CellScores(*mechanism.integer_law.responses(np.linspace(-1, 1, 4)))
-
-
-def test_knots_that_the_law_does_not_tell_apart_are_refused():
-    with pytest.raises(ValueError, match="must tell the parts apart"):
-        CellScores(*SquareWave(1.0, 6).integer_law.responses(np.linspace(-1, 1, 700)))
 
 
 CODES = [
@@ -228,20 +200,3 @@ def test_numbers_of_bits_lie_between_the_ends_that_are_said():
     law = BitsLaw((2**61, 2**62, 2**62))
     scores = numbers(law, all_answers(law))
     assert (scores.low, scores.high) == (scores.values.min(), scores.values.max())
-
-
-def test_means_of_bins_are_refused():
-    with pytest.raises(ValueError, match="without bias"):
-        numbers(BinsLaw(ResponseLaw(2, 2**61), (0,), (-(2**52), 2**52)), np.zeros(2, dtype=np.uint8))
-
-
-def test_a_law_that_tells_nothing_is_refused():
-    law = RandomizedResponse(1.0, 4).integer_law
-    with pytest.raises(ValueError, match="must depend on the category"):
-        code_scores(type(law)(4, 2**62))
-
-
-def test_products_lie_between_products():
-    one, two = Scores(np.array([-2.0, 3.0]), -2.0, 3.0), Scores(np.array([-5.0, 1.0]), -5.0, 1.0)
-    product = one.times(two)
-    assert (product.values.tolist(), product.low, product.high) == ([10.0, 3.0], -15.0, 10.0)

@@ -55,13 +55,6 @@ def test_batches_become_reports_of_the_same_people():
     are_releases(pa.Table.from_batches(made))
 
 
-def test_the_function_passes_to_other_processes_and_draws_anew():
-    release = pickle.loads(pickle.dumps(release_batches(POLICY)))
-    first, second = (pa.Table.from_batches(release(PEOPLE.to_batches())) for _ in range(2))
-    are_releases(first)
-    assert set(first["skldp_report"].to_pylist()).isdisjoint(second["skldp_report"].to_pylist())
-
-
 def test_what_is_refused_draws_nothing_and_shows_nothing(monkeypatch):
     monkeypatch.setattr("os.urandom", lambda size: pytest.fail("drawn before all was known to pass"))
     release = release_batches(POLICY)
@@ -185,18 +178,3 @@ def test_in_pandas_of_arrow():
     batches = pa.Table.from_pandas(people).to_batches()
     reports = pa.Table.from_batches(release_batches(POLICY)(batches)).to_pandas(types_mapper=pd.ArrowDtype)
     are_releases(pa.Table.from_pandas(reports, preserve_index=False))
-
-
-def test_in_duckdb():
-    duckdb = pytest.importorskip("duckdb")
-    release = release_batches(POLICY)
-    with duckdb.connect() as connection:
-        connection.register("people", PEOPLE)
-        of_all = connection.sql("SELECT * EXCLUDE (name) FROM people")
-        # The name of before 2.0.
-        of_people = (
-            of_all.to_arrow_reader(100) if hasattr(of_all, "to_arrow_reader") else of_all.fetch_record_batch(100)
-        )
-        connection.register("reports", pa.Table.from_batches(release(of_people)))
-        kept = connection.sql("SELECT * FROM reports").to_arrow_table()
-    are_releases(kept)

@@ -98,10 +98,3 @@ def test_frequencies_of_every_law(collector):
         assert likeliest.sum() == pytest.approx(1)
         # The likeliest shares are nearer, as all of them are at least 0.
         assert np.abs(likeliest - truth).sum() < np.abs(estimate.values - truth).sum()
-
-
-def test_the_page_shows_all_of_them(collector):
-    pytest.importorskip("jinja2")
-    page = collector.page()
-    for name in ("mean of a", "mean of e", "binary", "hash", "row"):
-        assert name in page

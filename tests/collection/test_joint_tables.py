@@ -14,7 +14,7 @@ from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, TablePriv
 from skldp.client import CategoryField, Policy
 from skldp.client._fields import PairField
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
-from skldp.mechanisms import RandomizedResponse, ReleaseKey
+from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
 
 AGE, PAY = NumberColumn("age", 0.0, 100.0), NumberColumn("pay", -1.0, 3.0, whole=True)
@@ -168,19 +168,6 @@ def test_the_error_is_at_most_that_of_one_random_pair_each(m, k, epsilon):
     assert ours.standard_error**2 * 50 <= np.mean((split_pair(X, k, epsilon, rng) - truth) ** 2) / 5
 
 
-def test_a_policy_of_pairs_is_one_document():
-    again = Policy.from_json(POLICY.to_json())
-    assert again == POLICY
-    assert again.names == ["age", "city", "sex"]
-    secret = ReleaseKey(bytes(range(32)))
-    permanent = POLICY.permanent(steps=64)
-    reports = {permanent.release({"age": 30.0, "sex": "f"}, secret=secret) for _ in range(5)}
-    assert len(reports) == 1
-    rows = {"age": [1.0, 99.0], "city": ["Bonn", None], "sex": ["f", "m"]}
-    assert all(len(POLICY.read(one).answers) == 1 for one in POLICY.release_table(rows))
-    assert Policy.from_json(permanent.to_json()) == permanent
-
-
 SCHEMA = {
     "age": (0, 100),
     "city": {"type": "categories", "values": ["x", "y"], "missing": "category"},
@@ -222,17 +209,6 @@ def test_columns_in_no_pair_are_questions_of_their_own(shares):
     assert list(planned.values()) == pytest.approx([300.0] * len(planned))
     with pytest.raises(ValueError, match="1 of 3"):
         collector.mean("pay", by="s")
-
-
-def test_a_categorical_policy_keeps_its_other_columns():
-    fitted = CategoricalPrivatizer(1.5, categories=[["a", "b"], [0, 1, 2], list("xyzw")], mechanism="subset")
-    policy = Policy.from_estimator(fitted.fit([["a", 0, "x"]]), purpose="x", joint=[("x2", "x0")])
-    assert [field.names for field in policy.fields] == [("x2", "x0"), ("x1",)]
-    assert policy.fields[1].law == make_categorical_mechanism("subset", 1.5, 3).device_law
-    assert policy.n_sampled == 1
-    # Two columns in one pair leave one question, which everybody is asked.
-    both = CategoricalPrivatizer(1.5, categories=[["a", "b"], [0, 1, 2]]).fit([["a", 0]])
-    assert Policy.from_estimator(both, purpose="x", joint="all").n_sampled is None
 
 
 def test_pairs_of_a_table_have_the_whole_epsilon():
@@ -298,12 +274,6 @@ def test_bad_pairs_are_refused(call, match):
         call()
 
 
-def test_more_cells_than_a_report_can_carry_are_refused():
-    wide = CategoricalPrivatizer(1.0, categories=[list(range(2000))] * 2).fit([[0, 0]])
-    with pytest.raises(ValueError, match="at most 1048576 combinations; got 4000000"):
-        Policy.from_estimator(wide, purpose="x", joint="all")
-
-
 @pytest.mark.parametrize(
     ("call", "match"),
     [
@@ -326,14 +296,6 @@ def test_what_pairs_do_not_tell_is_refused(call, match):
     collector = collected(POLICY, population(60))
     with pytest.raises(ValueError, match=match):
         call(collector)
-
-
-def test_a_few_equal_answers_have_consistent_tables():
-    # At this epsilon every answer is the person's own: each pair has equal answers, of variance 0.
-    policy = Policy("x", (pair(CITY, SEX, 60.0), pair(SEX, AGE, 60.0)), n_sampled=1)
-    made = collected(policy, {"age": np.zeros(20), "city": np.zeros(20, int), "sex": np.ones(20, int)})
-    found = made.table("city", "sex", consistent="project")
-    assert found.values[found.labels.index("Bonn: m")] == pytest.approx(1, abs=1e-6)
 
 
 def test_answers_of_one_person_for_several_pairs_count_as_one():

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from skldp.collection import _likeliest
 from skldp.collection._answer_scores import code_scores
 from skldp.collection._likeliest import _products, likeliest_codes
 from skldp.mechanisms import RandomizedResponse, noise_from
@@ -49,14 +48,6 @@ def test_products_are_those_of_each_report(mechanism):
     np.testing.assert_allclose(found.supporting(weights), table @ (1 / (0.1 + shares @ table)), rtol=1e-9)
 
 
-def test_reports_that_support_the_same_are_one():
-    """Of the 148,824 reports of 1,000 categories at epsilon 4, multiples of a hash function are 2,862 in all."""
-    law = LocalHashing(4.0, 1_000).integer_law
-    found = _products(law, np.arange(law.n_answers, dtype=np.uint32))
-    assert len(found.counts) == 2_862
-    assert (found.counts == 52).all()
-
-
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("mechanism", LAWS, ids=repr)
 def test_no_shares_are_likelier_than_the_certificate_allows(mechanism):
@@ -73,20 +64,6 @@ def test_no_shares_are_likelier_than_the_certificate_allows(mechanism):
     assert 3_000 * (factors.max() - 1) < k / 16 + 1e-6
     if not isinstance(mechanism, SubsetSelection | UnaryEncoding):
         assert 3_000 * (factors.max() - 1) < k / 128 + 1e-6
-
-
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.parametrize("models", [0, 8])
-def test_steps_go_on_where_models_fail(models, monkeypatch):
-    """The certificate holds without a model, and where all people share a category at a large epsilon."""
-    monkeypatch.setattr(_likeliest, "_MODELS", models)
-    mechanism = SubsetSelection(8.0, 40)
-    rows = mechanism.release(np.zeros((2_000, 1), dtype=int), noise_from(np.random.default_rng(3))).rows
-    answers = (rows.astype(np.uint64) @ (1 << np.arange(40, dtype=np.uint64))[::-1]).astype(np.uint64)
-    found = likeliest_codes(mechanism.integer_law, answers)
-    factors = (1 + np.expm1(8.0) * rows) / (1 + np.expm1(8.0) * (rows @ found))[:, None]
-    assert (factors.sum(axis=0) - 2_000).max() < 40 / 16 + 1e-6
-    np.testing.assert_allclose(found[0], 1.0, rtol=0, atol=0.01)
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

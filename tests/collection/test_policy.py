@@ -19,7 +19,6 @@ from skldp import (
     TargetPrivatizer,
 )
 from skldp.client import Policy
-from skldp.exceptions import LearntDomainWarning
 from skldp.papers import LabelLaplace
 
 PEOPLE = pd.DataFrame({"age": [31.0, None], "city": ["Ulm", None], "n": [1, 2], "pay": [3.5, 4.5]})
@@ -77,19 +76,6 @@ def test_labels_have_policies(kind, classes):
     assert policy.fields[0].values == tuple(fitted.classes_.tolist())
     assert policy.fields[0].law.other_count == fitted.mechanism_.other_count
     assert policy.fields[0].law == fitted.mechanism_.integer_law
-
-
-def test_what_was_learnt_from_rows_is_not_published():
-    with pytest.warns(LearntDomainWarning):
-        labels = LabelRR(1.0).fit(["a secret", "another"])
-    with pytest.raises(ValueError, match="must be declared") as refusal:
-        Policy.from_estimator(labels, purpose="a test")
-    assert "secret" not in str(refusal.value)
-    frame = PEOPLE.astype({"city": "category"})
-    with pytest.warns(LearntDomainWarning):
-        learnt = TablePrivatizer(1.0, schema=SCHEMA | {"city": "dtype"}).fit(frame.fillna({"city": "Ulm"}))
-    with pytest.raises(ValueError, match="must be declared"):
-        Policy.from_estimator(learnt, purpose="a test")
 
 
 def test_a_parameter_changed_after_fit_makes_no_policy():
@@ -179,14 +165,6 @@ def test_a_column_transformer_and_a_pipeline_have_one_policy():
         assert answers.keys() == {"numbers", "city", "n"}
 
 
-def test_columns_of_an_array_are_named_by_their_places():
-    numbers = ColumnTransformer(
-        [("a", NumericPrivatizer(1.0), slice(0, 1)), ("b", NumericPrivatizer(1.0), [False, False, True])],
-        remainder="drop",
-    ).fit(NUMBERS)
-    assert Policy.from_estimator(numbers, purpose="a test").names == ["x0", "x2"]
-
-
 def test_dates_and_missing_rules_are_those_of_the_table():
     schema = {
         "since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31", "missing": "middle"},
@@ -238,14 +216,6 @@ def test_what_has_no_policy_is_refused():
             Policy.from_estimator(estimator, purpose="a test")
     with pytest.raises(ValueError, match="units must be of columns"):
         Policy.from_estimator(table(), purpose="a test", units={"wages": "euros"})
-
-
-def test_learnt_bounds_of_targets_are_not_published():
-    with pytest.warns(LearntDomainWarning):
-        learnt = TargetPrivatizer(1.0).fit([12.5, 77.25])
-    with pytest.raises(ValueError, match="must be declared") as refusal:
-        Policy.from_estimator(learnt, purpose="a test")
-    assert "12.5" not in str(refusal.value)
 
 
 def test_released_answers_are_those_of_the_law_in_the_mean():

@@ -186,39 +186,6 @@ def test_more_answers_of_a_person_shorten_the_planned_intervals(n_sampled):
         assert np.mean(made.high - made.low) / 2 == pytest.approx(planned[what].half_width, rel=0.06)
 
 
-def test_a_pair_with_a_column_of_one_value_has_a_precision():
-    one = CategoryColumn("one", ("x",))
-    pair = PairField("both", (one, AGE), RandomizedResponse(1.0, 2).integer_law)
-    found = Policy("a pair", (pair,)).precision(1000)
-    alone = Policy("a number", (NumberField("age", 0.0, 90.0, Duchi(1.0).integer_law),)).precision(1000)
-    by_what = {estimate.what: estimate.standard_error for estimate in found.estimates}
-    assert by_what["mean of age"] == pytest.approx(alone.estimates[0].standard_error, rel=1e-6)
-    assert by_what["shares of one"] == pytest.approx(0.0, abs=1e-6)
-
-
-@pytest.mark.parametrize(("by", "width"), [(None, 2000.0), ("region", 9000.0), ("sex", 5000.0)])
-def test_the_people_needed_are_the_least_that_suffice(by, width):
-    n = TWO.n_people_for("income", width, by=by)
-    assert TWO.precision(n, by=by).estimates[0].half_width <= width
-    assert TWO.precision(n - 1, by=by).estimates[0].half_width > width
-
-
-def test_a_group_that_may_be_empty_has_no_interval():
-    weak = replace(TWO, fields=(TWO.fields[0], replace(TWO.fields[1], law=RandomizedResponse(0.1, 4).integer_law)))
-    (few,) = weak.precision(500, by="region").estimates
-    assert few.half_width == math.inf
-    assert "inf" in str(weak.precision(500, by="region"))
-    assert np.isfinite(weak.precision(100_000, by="region").estimates[0].half_width)
-
-
-def test_figures_are_a_table():
-    found = TWO.precision(10_000, level=0.9)
-    assert [one.what for one in found.estimates] == ["mean of income", "shares of region", "shares of sex"]
-    income = found.estimates[0]
-    assert income.half_width == pytest.approx(1.645 * income.standard_error, rel=1e-3)
-    assert str(found).splitlines()[0] == "10,000 people, 90% intervals"
-
-
 @pytest.mark.parametrize(
     ("call", "match"),
     [
@@ -239,10 +206,3 @@ def test_figures_are_a_table():
 def test_what_cannot_be_planned_is_refused(call, match):
     with pytest.raises(ValueError, match=match):
         call()
-
-
-def test_a_policy_without_means_and_shares_has_no_precision():
-    law = ResponseOnBins(3.0, 0.0, 100.0).integer_law
-    policy = Policy("bins", (NumberField("bins", 0.0, 100.0, law),))
-    with pytest.raises(ValueError, match="A precision needs a category, or a number"):
-        policy.precision(100)

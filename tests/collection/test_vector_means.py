@@ -6,7 +6,6 @@ import pytest
 from skldp import Collector, NumericPrivatizer, PrivUnitTransformer
 from skldp.client import CategoryField, Policy, VectorField
 from skldp.client._fields import NumbersField
-from skldp.collection._answer_scores import grouped_sums
 from skldp.mechanisms import RandomizedResponse
 
 CITY = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(4.0, 2).integer_law)
@@ -54,17 +53,6 @@ def test_the_means_of_groups_are_those_of_their_people(collector):
         collector.histogram("update")
 
 
-@pytest.mark.slow
-def test_the_planned_precision_is_that_of_vectors_at_the_bound():
-    rng = np.random.default_rng(0)
-    policy = Policy("a test", (VectorField.privunit("update", 3, 2.0, bound=2.0),))
-    (planned,) = policy.precision(3000).estimates
-    found = collected(policy, [{"update": rng.normal(size=3) * 100} for _ in range(3000)]).mean("update")
-    assert np.sqrt((found.standard_errors**2).mean()) == pytest.approx(planned.standard_error, rel=0.05)
-    n = policy.n_people_for("update", 0.1)
-    assert policy.precision(n).estimates[0].half_width <= 0.1 < policy.precision(n - 1).estimates[0].half_width
-
-
 @pytest.mark.parametrize("estimator", [PrivUnitTransformer(3.0), PrivUnitTransformer(3.0, norm=2.0)], ids=str)
 def test_a_transformer_of_vectors_becomes_a_policy(estimator):
     fitted = estimator.fit(np.zeros((3, 4)))
@@ -90,13 +78,3 @@ def test_the_best_for_numbers_becomes_a_policy_where_it_is_privunit(n_sampled):
     for name, truth in zip(policy.names, [2.0, 9.0, 5.0, 0.0, 7.5], strict=True):
         estimate = found.mean(name)
         assert abs(estimate.values[0] - truth) < 5 * estimate.standard_errors[0]
-
-
-def test_sums_of_all_numbers_are_those_written_out(collector):
-    field, weights = POLICY.fields[0], np.linspace(-1, 2, 1500)
-    answers = collector._answers["update"]
-    values = np.array([field.law.values(int.from_bytes(row.tobytes(), "big")) for row in answers])
-    once, squares, twice, _ = grouped_sums(field.law, answers, weights)
-    np.testing.assert_allclose(once, weights @ values, rtol=1e-12)
-    np.testing.assert_allclose(squares, weights**2 @ values**2, rtol=1e-12)
-    np.testing.assert_allclose(twice, weights**2 @ values, rtol=1e-9, atol=1e-12)

@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,9 @@ from skldp import ColumnEncoder, TablePrivatizer
 from skldp.client import Policy
 from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.domains._declared_columns import NumberColumn
-from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms import Duchi, RandomizedResponse
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
 from skldp.study import recommend
-from skldp.study._comparison import ComparisonSettings, compare_mechanisms
-from skldp.study._datasets import StudyInputError, load_study_data
 
 INCOME = {"type": "number", "low": 100, "high": 500_000, "scale": "log"}
 VALUES = [100.0, 500_000.0, math.sqrt(100 * 500_000), 2_000.0]
@@ -64,27 +60,6 @@ def test_numbers_outside_are_clipped_and_counted_and_those_within_are_not(low, f
     places = column.places(values)
     np.testing.assert_allclose(places, [column.encode(value) for value in values], rtol=0, atol=1e-9)
     assert np.abs(places).max() <= 1
-
-
-def test_values_of_at_most_0_are_told_as_outside():
-    table = pd.DataFrame({"income": [0.0, -5.0, 1e9, 100.0, 500_000.0]})
-    with pytest.warns(OutOfDomainWarning, match=r"3 of 5 values .* \(3 in 'income'\)"):
-        rows = ColumnEncoder({"income": INCOME}).fit_transform(table)
-    assert rows[:, 0].tolist() == [-1, -1, 1, -1, 1]
-    with pytest.warns(OutOfDomainWarning, match="3 of 5 values"):
-        TablePrivatizer(1.0, schema={"income": INCOME}).fit_transform(table)
-
-
-def test_missing_values_are_the_geometric_middle_or_a_category():
-    table = pd.DataFrame({"income": [None, 100.0, Decimal(2_000)]}, dtype=object)
-    middle = ColumnEncoder({"income": INCOME | {"missing": "middle"}}).fit_transform(table)
-    np.testing.assert_allclose(middle[:, 0], [0, -1, *scaled([2_000])], atol=1e-14)
-    both = ColumnEncoder({"income": INCOME | {"missing": "category"}}).fit_transform(table)
-    np.testing.assert_allclose(both, [[0, 1], [-1, -1], [*scaled([2_000]), -1]], atol=1e-14)
-    assert NumberColumn("x", 1, 100, scale="log").missing == pytest.approx(10)
-    assert NumberColumn("x", 1, 100, missing=1.0, scale="log").encode(None) == -1
-    with pytest.raises(ValueError, match="must not have missing values"):
-        ColumnEncoder({"income": INCOME}).fit_transform(table)
 
 
 @pytest.mark.parametrize(
@@ -158,23 +133,3 @@ def test_a_recommendation_suggests_it_for_wide_bounds_alone():
     assert recommend({"x": (1, 99)}, "means", 1.0, 10).reason.count("span") == 0
     with pytest.raises(ValueError, match="linear scale"):
         recommend(schema, "regression", 4.0, 10_000, target="logs")
-
-
-def test_a_study_takes_it_and_suggests_it(tmp_path):
-    path = tmp_path / "people.csv"
-    rng = np.random.default_rng(0)
-    income = np.exp(rng.uniform(math.log(100), math.log(500_000), 60))
-    pd.DataFrame({"income": np.where(np.arange(60) == 7, np.nan, income), "y": income > 5_000}).to_csv(
-        path, index=False
-    )
-    given = {"target": "y", "count_unknown": True}
-    data = load_study_data(path, schema={"income": INCOME}, **given)
-    assert data.wide == ()
-    np.testing.assert_allclose(data.scaled()[0][:, 0], np.where(np.arange(60) == 7, 0, scaled(income)), atol=1e-12)
-    wide = load_study_data(path, bounds=(100.0, 500_000.0), **given)
-    assert wide.wide == ("income",)
-    study = compare_mechanisms(wide, ["duchi"], ComparisonSettings((1.0,), folds=2, repeats=1))
-    assert any("Bounds of 'income' span a factor of 100 or more" in note for note in study.notes())
-    pd.DataFrame({"income": income, "x": 0.5}).to_csv(path, index=False)
-    with pytest.raises(StudyInputError, match="--target-transform log"):
-        load_study_data(path, target="income", schema={"income": INCOME}, count_unknown=True, bounds=(0.0, 1.0))

@@ -27,39 +27,6 @@ def readers(schema, tmp_path):
     }
 
 
-BAD_BOUNDS = [
-    ("2020-01-01", "today"),
-    ("2020-01-01", "now"),
-    ("18", "90"),
-    ("1000", "9000"),
-    ("0", "10"),
-    ("2020-01", "2021"),
-    ("2020-01-01", "2020-02-30"),
-    ("20200101", "20210101"),
-    ("2020-01-01T00:00", "2021-01-01T00:00"),
-    ("2020-01-01", "2021-01-01\n"),
-    ("2020-01-01", " 2021-01-01"),
-    # Digits of another script.
-    ("2020-01-01", "２０２１-01-01"),
-    ("2020-01-01", np.datetime64("NaT", "D")),
-    ("2020-01-01", pd.NaT),
-    ("2020-01-01", 20_000),
-    ("2020-01-01", None),
-]
-
-
-@pytest.mark.parametrize(("low", "high"), BAD_BOUNDS)
-def test_other_texts_are_no_dates(low, high, tmp_path):
-    for form in (
-        (low, high),
-        {"type": "interval", "low": low, "high": high},
-        {"type": "date", "low": low, "high": high},
-    ):
-        for read in readers({"a": form}, tmp_path).values():
-            with pytest.raises(ValueError, match=r"Bounds of dates must be two dates .*numbers have no quotes"):
-                read()
-
-
 @pytest.mark.parametrize(
     ("low", "high"),
     [

@@ -86,14 +86,6 @@ def test_what_noise_hides_is_shrunk_and_said():
         least_squares_of_releases(rows, rows[:, 0], law(3, 1), together=False)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_a_few_rows_do_no_harm(n):
-    rows = np.ones((n, 2))
-    fit = least_squares_of_releases(rows, np.ones(n), law(2, 2, 30.0), together=False)
-    assert np.isfinite(fit.coef).all()
-    assert np.isfinite(fit.intercept)
-
-
 @pytest.mark.statistical
 def test_intervals_cover():
     hits, beta, n = [], np.array([0.4, -0.3, 0.2]), 20_000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import THRESHOLD, chi_square_pvalue, seeded
+from laws import seeded
 from scipy import integrate
 
 from skldp.laws._odds import least_count, log_ratio
@@ -100,13 +100,6 @@ def test_sampler_maps_each_64_bit_draw_as_the_formula_says(epsilon, n_classes, s
     assert noise.asked == [place for place, draw in enumerate(draws) if draw >> 48 in split]
 
 
-def test_many_classes_are_sampled_by_the_same_map():
-    law = RandomizedResponse(1.0, 5000)
-    draws = edge_draws([law.other_count] * 4999, np.random.default_rng(0))
-    codes = np.arange(len(draws)) % 5000
-    assert release(law, codes, Scripted(draws)).tolist() == answers_by_the_formula(codes, draws, 5000, law.other_count)
-
-
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**32))
 def test_bernoulli_compares_all_64_bits(count, seed):
     draws = edge_draws([count], np.random.default_rng(seed))
@@ -123,21 +116,6 @@ LAWS = [
     LabelLaplaceMechanism(3.0, 5),
     RandomizedResponseWithPrior(1.0, (0.05, 0.3, 0.35, 0.3)),
 ]
-
-
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_samples_follow_the_output_law(law):
-    n = 200_000
-    for code in (0, law.n_classes - 1):
-        drawn = release(law, np.full(n, code), seeded(code))
-        counts = np.bincount(drawn, minlength=law.n_classes)
-        assert chi_square_pvalue(counts, law.output_law([code])[0]) > THRESHOLD
-
-
-def test_a_broken_law_is_noticed():
-    law = RandomizedResponse(0.5, 7)
-    counts = np.bincount(release(RandomizedResponse(0.55, 7), np.zeros(200_000, int), seeded()), minlength=7)
-    assert chi_square_pvalue(counts, law.output_law([0])[0]) < THRESHOLD
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
@@ -205,19 +183,6 @@ def test_prior_answers_with_the_set_that_is_right_most_often(epsilon, weights):
     assert prior[support].min() >= np.delete(prior, support).max(initial=0)
 
 
-def test_a_sure_prior_answers_with_a_constant():
-    law = RandomizedResponseWithPrior(1.0, (1.0, 0.0, 0.0))
-    assert release(law, [0, 1, 2], seeded()).tolist() == [0, 0, 0]
-    assert law.guarantee().epsilon == 0
-
-
-def test_one_class_is_released_as_it_is_at_epsilon_0():
-    for law in (RandomizedResponse(1.0, 1), LabelLaplaceMechanism(1.0, 1)):
-        assert release(law, [0, 0], seeded()).tolist() == [0, 0]
-        assert law.guarantee().epsilon == 0
-        assert law.flip_matrix.tolist() == [[1.0]]
-
-
 @pytest.mark.parametrize("epsilon", [50.0, 700.0, 1e300])
 def test_a_huge_epsilon_saturates_below_itself(epsilon):
     for law in (RandomizedResponse(epsilon, 10), LabelLaplaceMechanism(epsilon * 3, 10)):
@@ -242,12 +207,6 @@ def test_too_small_an_epsilon_is_refused_with_the_least_usable_one(n_classes):
         RandomizedResponse(1e-25, n_classes)
     least = float(str(refusal.value).split("about ")[1].split("; got")[0])
     assert 0 < RandomizedResponse(1.01 * least, n_classes).exact_epsilon <= 1.01 * least
-
-
-@pytest.mark.parametrize("n_classes", [0, -1, 1.5, True, "2"])
-def test_refuses_a_bad_number_of_classes(n_classes):
-    with pytest.raises(ValueError, match="n_classes must be a whole number of at least 1"):
-        RandomizedResponse(1.0, n_classes)
 
 
 @pytest.mark.parametrize("codes", [[-1], [3], [2**64 - 1], [-(2**63)], [0.5], ["a"], [True]])

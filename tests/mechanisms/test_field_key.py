@@ -10,7 +10,6 @@ import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue, ks_pvalue
 
 from skldp.domains._columns import Categories, Integers, Interval
-from skldp.domains._domain import Ball
 from skldp.mechanisms import Columns, Duchi, FieldKey, Piecewise, PrivUnit, RandomizedResponse, ReleaseKey
 from skldp.mechanisms._field_key import _on_grid, law_text
 from skldp.mechanisms._record import MixedRecord
@@ -55,11 +54,6 @@ class TestAttacks:
         # Of as many people, what one person's noise would have told.
         assert binomial_pvalue((fresh > 0).sum(), 1000, 0.5 + 0.3 * Duchi(1.0).integer_law.slope / 2**64) > THRESHOLD
 
-    def test_jitter_of_a_vector_buys_none_either(self):
-        vectors = np.random.default_rng(1).normal(size=5) + np.random.default_rng(2).uniform(-1e-9, 1e-9, (200, 5))
-        for mechanism in (PrivUnit(5, 2.0), PrivUnitBall(5, 2.0, 1.0)):
-            assert len(np.unique(KEY.release(mechanism, vectors, ["ann"] * 200).rows, axis=0)) == 1
-
     def test_what_trembles_at_a_threshold_has_two_values(self):
         tremble = np.linspace(-1 / 1024, 1 / 1024, 400)[:, None]
         seen = {len(np.unique(KEY.bind(Duchi(1.0), tremble, [one] * 400).rows)) for one in range(50)}
@@ -101,13 +95,6 @@ class TestAttacks:
         # The bytes of a value moved into the name.
         one = KEY.bind(law, [[0]], ["ann"]).noise._nonces
         assert (KEY.bind(law, [[0]], ["ann" + "0" * 8]).noise._nonces != one).all()
-
-    def test_ids_of_one_person_are_one(self):
-        given = KEY.release(COIN, np.zeros((3, 1), int), [7, np.int64(7), "7"]).rows
-        assert len(np.unique(given)) == 1
-        own = [KEY.bind(COIN, [[0]], [one]).noise._nonces for one in (7, np.uint8(7), "7")]
-        assert (own[0] == own[1]).all()
-        assert (own[0] == own[2]).all()
 
     @pytest.mark.parametrize("wrong", [True, 1.0, None, b"ann", ("ann",), np.bool_(True), float("nan")])
     def test_what_is_no_id_is_refused_and_not_shown(self, wrong):
@@ -195,16 +182,6 @@ class TestTheSameAgain:
         assert (own == double).all()
         assert (KEY.release(mechanism, rows.tolist(), people).rows == double).all()
         assert (KEY.release(mechanism, np.abs(rows[:1]), people[:1]).rows == double[:1]).all()
-
-    def test_single_precision_is_the_double_that_it_is(self):
-        rows = np.random.default_rng(1).normal(size=(50, 3)).astype(np.float32)
-        for mechanism in (
-            PrivUnitBall(3, 2.0, 0.5),
-            MultivariateLaplace(3, 1.0, radius=1.0),
-            MultivariateLaplace(3, 1.0),
-        ):
-            given = [KEY.release(mechanism, one, range(50)).rows for one in (rows, rows.astype(np.float64))]
-            assert (given[0] == given[1].astype(given[0].dtype)).all()
 
     def test_a_record_of_several_columns_is_one_value(self):
         record = MixedRecord(
@@ -302,14 +279,6 @@ class TestTheGrid:
             assert np.isfinite(bound.rows).all()
             assert bound.rows.dtype == np.float64
             assert mechanism.domain.clip(bound.rows).n_moved == 0
-
-    def test_vectors_keep_their_size(self):
-        rows = np.random.default_rng(3).normal(size=(500, 8)) * 2.0 ** np.arange(-250, 250)[:, None]
-        moved = KEY.bind(PrivUnit(8, 1.0), rows, range(500)).rows
-        largest = np.abs(rows).max(axis=1)
-        assert (np.abs(moved - rows).max(axis=1) <= largest * 4 / 1024).all()
-        assert (moved != rows).any(axis=1).all()
-        assert Ball(8, 1.0).clip(KEY.bind(PrivUnitBall(8, 1.0, 1.0), rows, range(500)).rows).n_moved == 0
 
 
 class TestRefusals:

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import PicksThenDraw, assert_is_the_guarantee, intervals, lengths, seeded
 
-from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
 
 WORD = 2**64
 KINDS = [LocalHashing, HadamardResponse]
@@ -170,31 +168,6 @@ def test_two_categories_have_one_hash_as_often_as_the_estimates_say(epsilon, k):
         assert (hashes[:, 0] == hashes[:, 1]).sum() == alike * law.n_hashes
 
 
-@given(st.floats(0.01, 8))
-def test_a_prime_of_buckets_costs_little_beside_the_best_number(epsilon):
-    odds = math.exp(epsilon)
-    assert LocalHashing(epsilon, 2**20).worst_case_variance <= 1.03 * 4 * odds / (odds - 1) ** 2
-
-
-@pytest.mark.parametrize(("epsilon", "k", "blocks"), [(1e-3, 100, 1), (1.0, 1000, 1), (4.0, 100, 16), (50.0, 4, 4)])
-def test_blocks_are_as_many_as_estimate_best(epsilon, k, blocks):
-    law, found = HadamardResponse(epsilon, k), {}
-    for n_blocks in (1, 2, 4, 8, 16, 32):
-        other = HadamardResponse(epsilon, k)
-        vars(other).update(n_blocks=n_blocks)
-        for name in ("block_size", "miss_count", "exact_epsilon"):
-            vars(other).pop(name, None)
-        found[n_blocks] = other.worst_case_variance
-    assert law.n_blocks == blocks
-    assert law.worst_case_variance <= min(found.values()) * (1 + 1e-6)
-
-
-@given(st.floats(0.01, 8), st.integers(2, 3000))
-def test_sets_are_the_best_of_all(epsilon, k):
-    least = SubsetSelection(epsilon, k).worst_case_variance * (1 - 1e-9)
-    assert least <= min(kind(epsilon, k).worst_case_variance for kind in (*KINDS, UnaryEncoding))
-
-
 @pytest.mark.slow
 @given(st.floats(0.05, 8), st.integers(1, 300), st.integers(0, 2**32))
 def test_bits_are_what_the_report_supports(epsilon, k, seed):
@@ -205,10 +178,6 @@ def test_bits_are_what_the_report_supports(epsilon, k, seed):
     assert bits.worst_case_variance == pytest.approx(law.worst_case_variance)
     reports = law.release(codes, seeded(seed)).rows
     assert (bits.release(codes, seeded(seed)).rows == law.supported(reports)).all()
-
-
-def test_nobody_releases_no_bits():
-    assert OneHotLocalHashing(1.0, 9).release(np.zeros((0, 1), dtype=int), seeded()).rows.shape == (0, 9)
 
 
 @each
@@ -263,12 +232,6 @@ def test_a_large_epsilon_saturates(kind, epsilon):
     law = kind(epsilon, 10)
     assert 40 < law.exact_epsilon < epsilon
     assert law.worst_case_variance < 1e-15
-
-
-def test_as_many_buckets_as_categories_are_randomized_response():
-    law = LocalHashing(2.0, 7)
-    assert (law.n_buckets, law.n_digits) == (7, 1)
-    assert (law.p, law.q) == RandomizedResponse(2.0, 7).support_probabilities()
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0])

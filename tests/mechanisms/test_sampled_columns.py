@@ -73,16 +73,6 @@ def test_the_guarantee_is_the_largest_ratio_of_the_enumerated_law(method, sizes,
     assert epsilon == pytest.approx(1.25, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", ["krr", "oue"])
-def test_rows_follow_the_enumerated_law(method):
-    record, n = CategoricalRecord(1.5, (2, 1, 2), method, n_sampled=1), 200_000
-    rows = record.release(np.tile([[1, 0, 0]], (n, 1)), seeded()).rows
-    law = law_of(record, (1, 0, 0))
-    found = Counter(map(tuple, rows.tolist()))
-    assert set(found) <= set(law)
-    assert chi_square_pvalue([found[row] for row in law], [float(chance) for chance in law.values()]) > THRESHOLD
-
-
 def test_the_choice_does_not_depend_on_the_values():
     """Attack: a device that asks itself the column that tells most."""
     columns = {"a": Interval(-1, 1), "b": OrMissing(Interval(0, 1)), "c": Categories((1, 2, 3)), "d": Categories((7,))}
@@ -125,14 +115,6 @@ def test_a_sample_has_neither_products_nor_a_shuffled_law():
     with pytest.raises(ValueError, match="does not identify the second moments"):
         record.original_second_moment(np.zeros((5, 5)), np.zeros(5))
     assert record.encode([[2, 1]]).rows.tolist() == [[0, 0, 1, 0, 1]]
-
-
-@pytest.mark.parametrize("n_sampled", [0, 2, 3, 1.0, True, "auto"])
-def test_bad_numbers_of_columns_are_refused(n_sampled):
-    with pytest.raises(ValueError, match="n_sampled must be"):
-        CategoricalRecord(1.0, (3, 1, 2), n_sampled=n_sampled)
-    with pytest.raises(ValueError, match="n_sampled must be"):
-        MixedRecord(Columns.of({"a": Interval(0, 1), "b": Categories((1, 2))}), (1.0, 1.0), n_sampled=n_sampled)
 
 
 @settings(max_examples=30)
@@ -195,9 +177,3 @@ def test_the_variance_for_people_who_were_asked_at_random_is_unbiased(n_people):
             variance += chance * one.standard_errors[0] ** 2
     assert mean == pytest.approx(2 / n_people, abs=1e-12)
     assert variance == pytest.approx(second - mean**2, rel=1e-9)
-
-
-@pytest.mark.parametrize(("n", "n_people"), [(4, 3), (1, 2)])
-def test_too_few_people_are_refused(n, n_people):
-    with pytest.raises(ValueError, match="n_people must be at least n"):
-        estimate_frequencies([1], n, 0.7, 0.2, n_people=n_people)

@@ -4,7 +4,6 @@ Read the modules in this order; each imports only those above it.
 
 - Records: ``records`` (ids, tables, rows and the hash chain).
 - Storage: ``lock_file`` (the lock and the last entry), ``store`` (interface), ``sqlite_store``, ``postgres_store``.
-- State of a process: ``cache`` (records already read), ``verification`` (repeated decisions), ``reader`` (an open
-  ledger for reading).
-- Calls: ``ledger_answers``, ``ledger_releases``, ``preview`` (with erasure); ``privacy_ledger`` has them as methods.
+- State of a process: ``cache`` (records already read), ``verification`` (repeated decisions), ``state`` (open ledger).
+- Calls: ``ledger_answers``, ``ledger_releases``, ``preview`` (with erasure), ``reader``, ``privacy_ledger``.
 """

@@ -6,7 +6,7 @@ process draws its own tokens, so queries cannot be chosen to make histories coll
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints, Positions, Words
 from skldp._documents import read_json
-from skldp.accounting._query import Query, ReleaseQuery, charge_parts, query_from_json
+from skldp.accounting._query import Query, charge_parts, query_from_json
 from skldp.accounting._units import nats_of_sums, saturated_sum
 from skldp.accounting.ledger._lock_file import EMPTY
 from skldp.accounting.ledger._records import (
@@ -103,7 +103,6 @@ class LedgerCache:
         # People read before the release that adds them.
         self._unreleased_people: list[Identity] = []
         self._n_erased = 0
-        self._some_hidden = False
 
     def numbers(self, identities: list[Identity]) -> Ints:
         """Return the number of each person, -1 without a record."""
@@ -186,24 +185,9 @@ class LedgerCache:
             (a, b): loss for (a, b), loss in zip(after.tolist(), losses[known].ravel(), strict=True)
         }
 
-    def with_hidden_at_full_cost(self, histories: Sequence[History]) -> tuple[list[Query], list[History]]:
-        """Return the queries and the histories by position, with each hidden answer charged in full."""
-        if not self._some_hidden:
-            return self.queries, list(histories)
-        queries = [*self.queries, *(ReleaseQuery.in_place_of(query) for query in self.queries)]
-        shift = len(self.queries)
-        return queries, [
-            (
-                [number + shift * (output < 0) for number, output in zip(numbers, outputs, strict=True)],
-                [max(output, 0) for output in outputs],
-            )
-            for numbers, outputs in histories
-        ]
-
-    def answers_of(self, histories: Sequence[History]) -> list[tuple[list[Query], list[int]]]:
-        """Return histories as lists of queries and outputs, with each hidden answer charged in full."""
-        queries, counted = self.with_hidden_at_full_cost(histories)
-        return [([queries[number] for number in numbers], outputs) for numbers, outputs in counted]
+    def answers_of(self, histories: Iterable[History]) -> list[tuple[list[Query], list[int]]]:
+        """Return histories as lists of queries and outputs."""
+        return [([self.queries[number] for number in numbers], outputs) for numbers, outputs in histories]
 
     def add_release(self, release: RecordedRelease, query: Query, chain: str) -> None:
         """Add a release of this process; discard the cache if its commit fails."""
@@ -258,24 +242,21 @@ class LedgerCache:
             n_new = n_people - len(self.number_of) + len(self._unreleased_people)
             link = ChainLink(self.chain, row, self._unreleased_people[:n_new])
             found = Digest(salt or "")
-            hidden = salt is None
             missing -= erasures.n_erased_from(release)
             while block is not None and block[0] == release:
                 _, people, outputs = block
                 query = self.queries[query_number]
                 if people[0] < 0 or people[-1] >= len(self.number_of):
                     raise LedgerError(f"The ledger is damaged: release {release} has answers of unknown people.")
-                if outputs.min() < -hidden or outputs.max() >= (0 if hidden else query.n_outputs):
+                if outputs.min() < 0 or outputs.max() >= query.n_outputs:
                     raise LedgerError(f"The ledger is damaged: release {release} has an impossible output.")
                 self.add_answers(query, people, outputs)
                 found.add(people, outputs)
-                self._some_hidden |= hidden
                 missing -= len(people)
                 block = next(blocks, None)
             if missing:
                 raise LedgerError("The ledger is damaged: a release does not have its recorded number of answers.")
-            digest = erasures.digest_of(release, digest)
-            if n_new < 0 or link.value != chained or not (hidden or digest == found.value):
+            if n_new < 0 or link.value != chained or erasures.digest_of(release, digest) != found.value:
                 raise LedgerError(f"The ledger is damaged: release {release} does not match its hash.")
             if not erasures.match(release, request):
                 raise LedgerError(f"The ledger is damaged: the rows erased by release {release} do not match its hash.")

@@ -11,8 +11,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,11 @@ import numpy.typing as npt
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from skldp._arrays import Bools, Floats, Ints, Positions
-from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
-from skldp.accounting._decide import Rule, Workers, decide, n_bounds, surely_admits
-from skldp.accounting._query import Query, ReleaseQuery
+from skldp._arrays import Bools, Ints, Positions
+from skldp.accounting._decide import Rule, Workers, surely_admits
+from skldp.accounting._query import Query
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
-from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._records import (
     Connection,
     History,
@@ -39,11 +36,10 @@ from skldp.accounting.ledger._records import (
     who_answered,
     write_release,
 )
+from skldp.accounting.ledger._state import LedgerState
 from skldp.accounting.losses._cohorts import MARGIN
-from skldp.domains._domain import Domain
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.laws._person_ids import Identity
-from skldp.mechanisms._finite_query import FiniteQuery
 
 _NONCE_BYTES = 12
 
@@ -101,56 +97,36 @@ def parameters_of(value: Any) -> Any:
 Draw = Callable[[Positions], npt.ArrayLike]
 # Decisions made outside a transaction before deciding within one.
 _ATTEMPTS = 4
+_NO_OUTPUTS = np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Call:
-    """Call of a ledger: its query, its people, and the hashes that identify a retry."""
+    """Call of a ledger: its query, its people, and the hashes that identify a retry.
+
+    `contents` has the other arguments of the call as plain data.
+    """
 
     query: Query
     people: list[Identity]
     repeat: bool
-    all_or_none: bool
-    mark: str
-    request: str
-    is_named: bool = False
+    all_or_none: bool = False
+    key: str | None = None
     kept: KeptRows | None = None
+    contents: Any = None
     settings: dict[str, Any] | None = None
+    mark: str = dataclasses.field(init=False)
+    request: str = dataclasses.field(init=False)
 
-    @classmethod
-    def make(
-        cls,
-        query: Query,
-        people: list[Identity],
-        *,
-        repeat: bool,
-        all_or_none: bool = False,
-        key: str | None = None,
-        kept: KeptRows | None = None,
-        contents: Any = None,
-        settings: dict[str, Any] | None = None,
-    ) -> "Call":
-        """Return a call with its idempotency key or a new one; `contents` has its other arguments as plain data."""
-        own = (secrets.token_hex(16) if key is None else key).encode()
-        request = [query.key, repeat, all_or_none, people, *([] if contents is None else [contents])]
-        asked = json.dumps(request).encode("ascii")
-        mark, digest = hashlib.sha256(own).hexdigest(), hmac.digest(own, asked, "sha256").hex()
-        return cls(query, people, repeat, all_or_none, mark, digest, key is not None, kept, settings)
+    def __post_init__(self) -> None:
+        own = (secrets.token_hex(16) if self.key is None else self.key).encode()
+        contents = [] if self.contents is None else [self.contents]
+        asked = json.dumps([self.query.key, self.repeat, self.all_or_none, self.people, *contents]).encode("ascii")
+        object.__setattr__(self, "mark", hashlib.sha256(own).hexdigest())
+        object.__setattr__(self, "request", hmac.digest(own, asked, "sha256").hex())
 
 
-_NO_OUTPUTS = np.zeros(0, dtype=np.int64)
-
-
-def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> Ints:
-    drawn = np.asarray(outputs)
-    if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
-        raise ValueError(
-            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}; got {drawn.dtype} of shape {drawn.shape}."
-        )
-    return drawn.astype(np.int64)
-
-
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class LedgerAnswers:
     """Answers to a query, in the order of the ids."""
 
@@ -163,197 +139,148 @@ class LedgerAnswers:
         return self.outputs >= 0
 
 
-@dataclass(frozen=True)
 class Plan:
-    """Inputs of the decisions of one call; they contain no private value."""
+    """People of a call who need a decision, grouped by their history; contains no private value."""
 
-    cache: LedgerCache
-    call: Call
-    numbers: Ints
-    recorded: Ints
-    asked: Positions
-    group: Positions
-    members: Ints
-    histories: list[Fingerprint]
-    spent: Ints
-    losses: Floats
-
-    @classmethod
-    def make(cls, cache: LedgerCache, call: Call, numbers: Ints, recorded: Ints) -> "Plan":
-        """Group the people who need a decision by their history."""
-        asked = np.flatnonzero(recorded < 0)
-        histories, members, group = cache.by_history(numbers[asked])
-        return cls(
-            cache, call, numbers, recorded, asked, group, members, histories,
-            cache.spent_by(members), cache.losses_of(members),
-        )  # fmt: skip
+    def __init__(self, cache: LedgerCache, call: Call, numbers: Ints, recorded: Ints) -> None:
+        self.cache, self.call, self.numbers, self.recorded = cache, call, numbers, recorded
+        self.asked = np.flatnonzero(recorded < 0)
+        self.histories, self.members, self._group = cache.by_history(numbers[self.asked])
 
     def admitted_by_sums(self, rule: Rule) -> dict[Fingerprint, bool]:
         """Return the histories that running sums of charges or of certified losses admit without a search."""
-        query = self.call.query
-        easy = surely_admits(rule, self.spent, query)
+        query, cache = self.call.query, self.cache
+        easy = surely_admits(rule, cache.spent_by(self.members), query)
         if isinstance(query, RegressionQuery):
             # The table would admit these histories too: its error is far below the margin.
-            easy |= self.losses + query.epsilon + 3 * MARGIN <= rule.epsilon
+            easy |= cache.losses_of(self.members) + query.epsilon + 3 * MARGIN <= rule.epsilon
         return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
 
-    def admitted(self, decisions: dict[Fingerprint, bool]) -> Bools:
-        """Return a mask of the people who may answer; an undecided history counts as refused."""
-        return np.array([decisions.get(history, False) for history in self.histories], dtype=bool)[self.group]
+    def undecided(self, connection: Connection, decided: dict[Fingerprint, bool]) -> dict[Fingerprint, History]:
+        """Return the histories that are not decided."""
+        pairs = zip(self.histories, self.members.tolist(), strict=True)
+        members = {history: number for history, number in pairs if history not in decided}
+        return recorded_histories(connection, members, self.cache.release) if members else {}
 
-    def release(self, admitted: Bools, draw: Draw) -> RecordedRelease:
+    def admitted(self, decisions: dict[Fingerprint, bool]) -> Positions:
+        """Return the positions of the people who may answer; an undecided history counts as refused."""
+        admitted = np.array([decisions.get(history, False) for history in self.histories], dtype=bool)
+        positions: Positions = self.asked[admitted[self._group]]
+        return positions
+
+    def release(self, positions: Positions, draw: Draw) -> RecordedRelease:
         """Draw the outputs of the people who may answer."""
-        positions = self.asked[admitted]
-        outputs = _checked_outputs(draw(positions), len(positions), self.call.query) if len(positions) else _NO_OUTPUTS
-        kept = self.call.kept
+        call, cache = self.call, self.cache
+        outputs = _checked_outputs(draw(positions), len(positions), call.query) if len(positions) else _NO_OUTPUTS
         numbers = self.numbers[positions]
         new = np.flatnonzero(numbers < 0)
-        n_known = len(self.cache.number_of)
-        numbers[new] = np.arange(n_known, n_known + len(new))
+        numbers[new] = len(cache.number_of) + np.arange(len(new))
         return RecordedRelease(
-            number=self.cache.release + 1,
-            query_number=self.cache.query_number.get(self.call.query.key, len(self.cache.queries)),
-            asked=len(self.call.people),
-            served=len(self.call.people) - len(self.asked),
+            number=cache.release + 1,
+            query_number=cache.query_number.get(call.query.key, len(cache.queries)),
+            asked=len(call.people),
+            served=len(call.people) - len(self.asked),
             refused=len(self.asked) - len(positions),
-            new_people=[self.call.people[position] for position in positions[new]],
+            new_people=[call.people[position] for position in positions[new]],
             numbers=numbers,
             outputs=outputs,
-            mark=self.call.mark,
-            request=self.call.request,
-            sealed=() if kept is None else kept.seal(positions),
+            mark=call.mark,
+            request=call.request,
+            sealed=() if call.kept is None else call.kept.seal(positions),
         )
 
-    def answers(self, admitted: Bools, release: RecordedRelease | None) -> LedgerAnswers:
-        """Return the answers; call this after the commit."""
-        outputs, fresh = self.recorded.copy(), np.zeros(len(self.call.people), dtype=bool)
+
+def _checked_outputs(outputs: npt.ArrayLike, n: int, query: Query) -> Ints:
+    drawn = np.asarray(outputs)
+    if drawn.shape != (n,) or drawn.dtype.kind not in "iu" or ((drawn < 0) | (drawn >= query.n_outputs)).any():
+        raise ValueError(
+            f"draw must return {n} outputs from 0 to {query.n_outputs - 1}; got {drawn.dtype} of shape {drawn.shape}."
+        )
+    return drawn.astype(np.int64)
+
+
+class Answering:
+    """Call in progress: decide who may answer, draw their outputs, commit and return them."""
+
+    def __init__(self, state: LedgerState, call: Call, draw: Draw, workers: Workers) -> None:
+        self._state, self._call, self._draw, self._workers = state, call, draw, workers
+        self._decisions: dict[Fingerprint, bool] = {}
+        # Histories to decide before the next attempt, and the records that they are from.
+        self._open: tuple[dict[Fingerprint, History], LedgerCache] | None = None
+
+    def run(self) -> LedgerAnswers:
+        """Return the answers after their commit."""
+        store = self._state.store
+        with store.lock_people(self._call.people):
+            for left in range(_ATTEMPTS, -1, -1):
+                answers: LedgerAnswers | None = store.retry(self._attempt if left else self._last_attempt)
+                if answers is not None:
+                    return answers
+                # Other calls may commit during the search; the next attempt sees their answers.
+                assert self._open is not None
+                histories, cache = self._open
+                self._decisions |= self._state.decided(histories, self._call.query, cache, self._workers)
+        raise AssertionError("the last attempt decides within its transaction")
+
+    def _last_attempt(self) -> LedgerAnswers | None:
+        return self._attempt(last=True)
+
+    def _attempt(self, *, last: bool = False) -> LedgerAnswers | None:
+        """Answer the call in one transaction; unless `last`, return None if histories must be decided before it."""
+        state, call, release = self._state, self._call, None
+        with state.transaction(write=True, settings=call.settings) as connection:
+            # A refused nested call from `draw` would replace `state.cache`.
+            cache, tenant = state.cache, state.store.tenant
+            numbers = cache.numbers(call.people)
+            before = recorded_call(connection, tenant, call.mark)
+            until = cache.release if before is None else before[0] - 1
+            known = None if call.repeat else cache.query_number.get(call.query.key)
+            recorded = recorded_outputs(connection, known, numbers, tenant=tenant, until=until)
+            state.check_query(call.query)
+            if before is not None:
+                return self._repeated(connection, numbers, recorded, *before)
+            plan = Plan(cache, call, numbers, recorded)
+            decided = self._decisions | plan.admitted_by_sums(state.rule)
+            undecided = plan.undecided(connection, decided)
+            # Sums of epsilons are fast enough to decide within the transaction.
+            if undecided and not last and state.rule.name != "basic":
+                self._open = undecided, cache
+                return None
+            decided |= state.decided(undecided, call.query, cache, self._workers if last else map)
+            positions = plan.admitted(decided)
+            refused = len(plan.asked) - len(positions)
+            # Recording a call with a key even without new answers makes its retry return the same.
+            if len(plan.asked if call.key is None else call.people) and not (call.all_or_none and refused):
+                release = plan.release(positions, self._draw)
+                n_people = len(cache.number_of)
+                chain = write_release(
+                    connection, release, call.query, n_people=n_people, chain=cache.chain, tenant=tenant
+                )
+                cache.add_release(release, call.query, chain)
+        if call.all_or_none and refused:
+            raise BudgetExhaustedError(
+                f"{refused:,} of {len(call.people):,} people lack the budget for this query; no one was asked."
+            )
+        outputs, fresh = recorded.copy(), np.zeros(len(call.people), dtype=bool)
         if release is not None:
-            outputs[self.asked[admitted]], fresh[self.asked[admitted]] = release.outputs, True
+            outputs[positions], fresh[positions] = release.outputs, True
         return LedgerAnswers(outputs, fresh)
 
-
-def answer(ledger: LedgerReader, call: Call, draw: Draw, workers: Workers) -> LedgerAnswers:
-    """Decide who may answer, draw their outputs, commit and return them."""
-    decisions: dict[Fingerprint, bool] = {}
-    with ledger._store.lock_people(call.people):
-        for number in range(_ATTEMPTS + 1):
-            last = number == _ATTEMPTS
-            found = ledger._store.retry(partial(_attempt, ledger, call, draw, decisions, workers, last))
-            if isinstance(found, LedgerAnswers):
-                return found
-            # Other calls may commit during the search; the next attempt sees their answers.
-            undecided, plan = found
-            decisions |= _decided(ledger, undecided, plan, workers)
-    raise AssertionError("the last attempt decides within its transaction")
-
-
-def _attempt(
-    ledger: LedgerReader, call: Call, draw: Draw, decisions: dict[Fingerprint, bool], workers: Workers, last: bool
-) -> "LedgerAnswers | tuple[dict[Fingerprint, History], Plan]":
-    """Answer the call in one transaction; unless `last`, return the histories to decide before it."""
-    with ledger._transaction(write=True, settings=call.settings) as connection:
-        # A refused nested call from `draw` would replace `ledger._cache`.
-        cache, tenant = ledger._cache, ledger._store.tenant
-        numbers = cache.numbers(call.people)
-        before = recorded_call(connection, tenant, call.mark)
-        until = cache.release if before is None else before[0] - 1
-        known = None if call.repeat else cache.query_number.get(call.query.key)
-        recorded = recorded_outputs(connection, known, numbers, tenant=tenant, until=until)
-        check_query(ledger, call.query)
-        if before is not None:
-            return _repeat_call(ledger, connection, call, numbers, recorded, *before)
-        plan = Plan.make(cache, call, numbers, recorded)
-        decided = decisions | plan.admitted_by_sums(ledger._rule)
-        members = {
-            history: number
-            for history, number in zip(plan.histories, plan.members.tolist(), strict=True)
-            if history not in decided
-        }
-        undecided = recorded_histories(connection, members, cache.release) if members else {}
-        # Sums of epsilons are fast enough to decide within the transaction.
-        if undecided and not last and ledger.rule != "basic":
-            return undecided, plan
-        decided |= _decided(ledger, undecided, plan, workers if last else map)
-        admitted, release = plan.admitted(decided), None
-        refused = np.count_nonzero(~admitted)
-        # Recording a call with a key even without new answers makes its retry return the same.
-        if len(plan.asked if not call.is_named else call.people) and not (call.all_or_none and refused):
-            release = plan.release(admitted, draw)
-            n_people = len(cache.number_of)
-            chain = write_release(connection, release, call.query, n_people=n_people, chain=cache.chain, tenant=tenant)
-            cache.add_release(release, call.query, chain)
-    if call.all_or_none and refused:
-        raise BudgetExhaustedError(
-            f"{refused:,} of {len(call.people):,} people lack the budget for this query; no one was asked."
-        )
-    return plan.answers(admitted, release)
-
-
-def _repeat_call(
-    ledger: LedgerReader, connection: Connection, call: Call, numbers: Ints, earlier: Ints, release: int, request: str
-) -> LedgerAnswers:
-    """Return the recorded answers of a call with the same idempotency key."""
-    if request != call.request:
-        raise LedgerError(
-            "An idempotency key must identify one call; got a key used before with another query, other people or "
-            "other options."
-        )
-    fresh = np.isin(numbers, who_answered(connection, release))
-    query = ledger._cache.query_number[call.query.key]
-    last = recorded_outputs(connection, query, numbers, tenant=ledger._store.tenant, until=release)
-    if call.kept is not None:
-        rows, positions = recorded_rows(connection, release), np.flatnonzero(fresh)
-        with damage():
-            call.kept.restore(positions, [rows[number] for number in numbers[positions].tolist()])
-    return LedgerAnswers(np.where(fresh, last, earlier), fresh)
-
-
-def check_query(ledger: LedgerReader, query: Query) -> None:
-    if isinstance(query, ReleaseQuery):
-        _check_part(ledger, query)
-        return
-    before = next((one for one in ledger._cache.queries if not isinstance(one, ReleaseQuery)), query)
-    if before is not query and _domain(before) != _domain(query):
-        raise LedgerError(
-            f"All queries of a ledger must have one domain: {ledger._store.name!r} has queries over "
-            f"{_domain(before)}; got a query over {_domain(query)}."
-        )
-    if isinstance(query, RegressionQuery | ClassQuery | SoftmaxQuery) and ledger.rule != "basic":
-        bounds = ledger._rule.bounds
-        if bounds is None:
-            raise LedgerError(f"A ledger with rule={ledger.rule!r} needs bounds before the first query: declare them.")
-        n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
-        # A single interval fits any number of features.
-        if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
+    def _repeated(
+        self, connection: Connection, numbers: Ints, earlier: Ints, release: int, request: str
+    ) -> LedgerAnswers:
+        """Return the recorded answers of a call with the same idempotency key."""
+        state, call = self._state, self._call
+        if request != call.request:
             raise LedgerError(
-                f"The ledger {ledger._store.name!r} has bounds for {n_features} features; "
-                f"got a query with {query.n_features}."
+                "An idempotency key must identify one call; got a key used before with another query, other people or "
+                "other options."
             )
-
-
-def _decided(
-    ledger: LedgerReader, undecided: dict[Fingerprint, History], plan: Plan, workers: Workers
-) -> dict[Fingerprint, bool]:
-    cache, histories, query = plan.cache, list(undecided.values()), plan.call.query
-    if cache.table is None:
-        cache.table = ledger._rule.table_for(query)
-    if not undecided:
-        return {}
-    queries, counted = cache.with_hidden_at_full_cost(histories)
-    after = np.full((len(histories), n_bounds(query)), np.inf)
-    found = decide(ledger._rule, queries, counted, query, table=cache.table, workers=workers, after=after)
-    cache.remember_certified_losses(query, list(undecided), after)
-    return dict(zip(undecided, found, strict=True))
-
-
-def _check_part(ledger: LedgerReader, query: ReleaseQuery) -> None:
-    """Raise LedgerError if the part is known with a different number of codes."""
-    known = [one for one in ledger._cache.queries if isinstance(one, ReleaseQuery) and one.part == query.part]
-    if query.part is not None and any(one.n_classes != query.n_classes for one in known):
-        raise LedgerError(
-            f"The part {query.part!r} of a record has {known[0].n_classes} codes in this ledger; got {query.n_classes}."
-        )
-
-
-def _domain(query: RegressionQuery | ClassQuery | SoftmaxQuery | FiniteQuery) -> str:
-    return f"{query.n_points} points" if isinstance(query, FiniteQuery) else f"{query.n_features} features"
+        fresh = np.isin(numbers, who_answered(connection, release))
+        query = state.cache.query_number[call.query.key]
+        last = recorded_outputs(connection, query, numbers, tenant=state.store.tenant, until=release)
+        if call.kept is not None:
+            rows, positions = recorded_rows(connection, release), np.flatnonzero(fresh)
+            with damage():
+                call.kept.restore(positions, [rows[number] for number in numbers[positions].tolist()])
+        return LedgerAnswers(np.where(fresh, last, earlier), fresh)

@@ -1,7 +1,7 @@
 """Releases of records through mechanisms, charged to budgets before they are returned."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -14,12 +14,11 @@ from skldp.accounting._class_query import ClassQuery
 from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting._regression_query import RegressionQuery
-from skldp.accounting.ledger._ledger_answers import Call, KeptRows, answer, parameters_of
-from skldp.accounting.ledger._reader import LedgerReader
-from skldp.accounting.ledger._records import check_key
+from skldp.accounting.ledger._ledger_answers import Answering, Call, KeptRows, parameters_of
+from skldp.accounting.ledger._state import LedgerState, declared_bounds
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.domains._domain import Box
-from skldp.laws._person_ids import Identity, canonical_ids, distinct_ids
+from skldp.laws._person_ids import Identity
 from skldp.mechanisms._noise import Noise, noise_from
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._rows import RowMechanism
@@ -142,84 +141,80 @@ class LedgerRelease:
         return filled
 
 
-def release(
-    ledger: LedgerReader,
-    mechanism: RowMechanism,
-    rows: npt.ArrayLike,
-    ids: Iterable[Any] | None,
-    groups: Iterable[Any] | None,
-    *,
-    part: Part | None,
-    all_or_none: bool,
-    workers: Workers,
-    idempotency_key: str | None,
-) -> LedgerRelease:
-    """Release rows and charge them, as :meth:`PrivacyLedger.release` documents."""
-    if (ids is None) == (groups is None):
-        raise ValueError(f"A release must have either ids or groups; got {'neither' if ids is None else 'both'}.")
-    check_key(idempotency_key)
-    feature = None
-    if part is not None:
-        feature = FeatureQuestion.of(mechanism, part, ledger.features, ledger.bounds)
-    name: Any = part
-    if feature is None:
-        _check_charge(ledger, ReleaseQuery.of(mechanism, part=name))
-    # Nothing may fail after budgets are charged.
-    mechanism.encode(rows)
-    given = mechanism._as_rows(rows)
-    people = distinct_ids(ids) if ids is not None else canonical_ids(() if groups is None else groups)
-    if len(people) != given.shape[0]:
-        raise ValueError(f"There must be one id for each of the {given.shape[0]} rows; got {len(people)}.")
-    by_number = _by_number_of_rows(people)
-    numbers = [places.shape[1] for places in by_number]
-    if all_or_none and len(by_number) > 1:
-        raise ValueError(
-            "With all_or_none, all people must have the same number of rows; "
-            f"got people with {' and with '.join(map(str, numbers))} rows. Use one call per number of rows."
-        )
-    if part is not None and max(numbers, default=1) > 1:
-        raise ValueError(f"With part, each person must have one row; got people with {max(numbers)} rows.")
-    released = np.empty((given.shape[0], mechanism.n_outputs), dtype=mechanism.output_dtype(given.dtype))
-    accepted = np.zeros(given.shape[0], dtype=bool)
-    # Hashing the full call with each commit keeps a key from matching part of another call.
-    contents = [parameters_of(mechanism), part, released.dtype.str, people]
+class Releasing:
+    """Release of rows, with the query that charges each person."""
 
-    def draw(query: Query, places: Positions, positions: Positions) -> Ints:
+    def __init__(
+        self,
+        state: LedgerState,
+        mechanism: RowMechanism,
+        rows: npt.ArrayLike,
+        people: list[Identity],
+        part: Part | None,
+    ) -> None:
+        settings = state.store.settings
+        self._state, self._mechanism, self._part, self._people = state, mechanism, part, people
+        bounds = declared_bounds(settings.get("bounds"))
+        self._feature = None if part is None else FeatureQuestion.of(mechanism, part, settings.get("features"), bounds)
+        if self._feature is None:
+            query = self._charged(1)
+            if not math.isfinite(query.epsilon) and state.rule.zcdp_budget is None:
+                raise ValueError(
+                    "A release without a finite epsilon needs a ledger with a delta, such as PrivacyLedger(..., "
+                    f"rule='approximate', delta=1e-6); got {query.mechanism} for a ledger with "
+                    f"rule={state.rule.name!r}."
+                )
+        # Nothing may fail after budgets are charged.
+        mechanism.encode(rows)
+        self._given = mechanism._as_rows(rows)
+        n_rows = self._given.shape[0]
+        if len(people) != n_rows:
+            raise ValueError(f"There must be one id for each of the {n_rows} rows; got {len(people)}.")
+        self._by_number = _by_number_of_rows(people)
+        if part is not None and self._numbers[-1:] > [1]:
+            raise ValueError(f"With part, each person must have one row; got people with {self._numbers[-1]} rows.")
+        self._rows = np.empty((n_rows, mechanism.n_outputs), dtype=mechanism.output_dtype(self._given.dtype))
+
+    def run(self, *, all_or_none: bool, workers: Workers, key: str | None) -> LedgerRelease:
+        """Charge the people and return the rows of those who can pay, fewest rows first."""
+        if all_or_none and len(self._by_number) > 1:
+            raise ValueError(
+                "With all_or_none, all people must have the same number of rows; "
+                f"got people with {' and with '.join(map(str, self._numbers))} rows. Use one call per number of rows."
+            )
+        # Hashing the full call with each commit keeps a key from matching part of another call.
+        contents = [parameters_of(self._mechanism), self._part, self._rows.dtype.str, self._people]
+        accepted = np.zeros(len(self._rows), dtype=bool)
+        for number, places in enumerate(self._by_number):
+            own = [self._people[place] for place in places[:, 0]]
+            own_key = key if key is None or not number else f"{key} {number}"
+            kept = None if own_key is None else KeptRows(own_key, own, places, self._rows)
+            query = self._charged(places.shape[1]) if self._feature is None else self._feature.query
+            call = Call(query, own, True, all_or_none, own_key, kept, contents)
+            answers = Answering(self._state, call, partial(self._draw, query, places), workers).run()
+            accepted[places[answers.accepted]] = True
+        n_moved = self._mechanism.encode(self._given[accepted]).n_moved
+        return LedgerRelease(self._rows[accepted], accepted, n_moved)
+
+    @property
+    def _numbers(self) -> list[int]:
+        """Numbers of rows that people have, ascending."""
+        return [places.shape[1] for places in self._by_number]
+
+    def _charged(self, n_rows: int) -> ReleaseQuery:
+        part: Any = self._part
+        return ReleaseQuery.of(self._mechanism, n_rows=n_rows, part=part)
+
+    def _draw(self, query: Query, places: Positions, positions: Positions) -> Ints:
+        """Release the rows of some people; a retried transaction draws again, and only the last draw is returned."""
         own = places[positions].ravel()
-        # A retried transaction draws again; only the last draw is returned.
-        if feature is not None:
-            released[own, 0], answers = feature.release(given[own, 0], noise_from(None))
+        if self._feature is not None:
+            self._rows[own, 0], answers = self._feature.release(self._given[own, 0], noise_from(None))
             return answers
-        released[own] = mechanism.release(given[own], noise_from(None)).rows
-        if isinstance(query, ReleaseQuery) and part is not None:
-            return query.outputs_of(released[own])
+        self._rows[own] = self._mechanism.release(self._given[own], noise_from(None)).rows
+        if isinstance(query, ReleaseQuery) and self._part is not None:
+            return query.outputs_of(self._rows[own])
         return np.zeros(len(positions), dtype=np.int64)
-
-    for number, places in enumerate(by_number):
-        key = idempotency_key if idempotency_key is None or not number else f"{idempotency_key} {number}"
-        own = [people[place] for place in places[:, 0]]
-        rows_each = places.shape[1]
-        query = ReleaseQuery.of(mechanism, n_rows=rows_each, part=name) if feature is None else feature.query
-        call = Call.make(
-            query,
-            own,
-            repeat=True,
-            all_or_none=all_or_none,
-            key=key,
-            kept=None if key is None else KeptRows(key, own, places, released),
-            contents=contents,
-        )
-        answers = answer(ledger, call, partial(draw, query, places), workers)
-        accepted[places[answers.accepted]] = True
-    return LedgerRelease(released[accepted], accepted, mechanism.encode(given[accepted]).n_moved)
-
-
-def _check_charge(ledger: LedgerReader, query: ReleaseQuery) -> None:
-    if not math.isfinite(query.epsilon) and ledger._rule.zcdp_budget is None:
-        raise ValueError(
-            "A release without a finite epsilon needs a ledger with a delta, such as "
-            f"PrivacyLedger(..., rule='approximate', delta=1e-6); got {query.mechanism} for {ledger}."
-        )
 
 
 def _by_number_of_rows(people: Sequence[Identity]) -> list[Positions]:

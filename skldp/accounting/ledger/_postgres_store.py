@@ -5,8 +5,7 @@ because each release is chained to the previous one. This lock is held for milli
 only the locks of its people, so two hosts never ask the same person at once. Locks are acquired in a fixed order and
 end with the connection.
 
-The tables are in the first schema of the connection's search path. Their owner creates them and can erase answers.
-Every other role is a tenant: it may only read and add rows, and sees only the outputs of its own calls.
+The tables are in the first schema of the connection's search path. Triggers keep them append-only.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from skldp.accounting.ledger import _store as store
 from skldp.accounting.ledger._lock_file import EMPTY, Head
@@ -29,10 +28,9 @@ from skldp.accounting.ledger._store import WRITE_SETTING, ConflictError, LedgerS
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import Identity
 
+_Found = TypeVar("_Found")
 VERSIONS = "versions"
 _CHANGES = ("update", "delete", "truncate")
-# Tables that a tenant reads only through views.
-_HIDDEN = ("answers", "kept", "salts")
 # A row may be deleted if an erasure lists it, because the erasure has charged its loss.
 _KEEP = """CREATE OR REPLACE FUNCTION keep_a_ledger() RETURNS trigger LANGUAGE plpgsql
 SET search_path = {schema}, pg_temp AS $$
@@ -48,72 +46,28 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'a privacy ledger is append-only';
 END $$"""
-_OWN = """CREATE FUNCTION own_release() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
-BEGIN
-    IF NEW.tenant <> current_user THEN
-        RAISE EXCEPTION 'a release is entered under the name of who asks';
-    END IF;
-    RETURN NEW;
-END $$"""
-# Without security_barrier, functions in a tenant's query could see hidden rows.
-_SEEN = """CREATE VIEW {view} WITH (security_barrier) AS SELECT {columns}
-           FROM {table} t LEFT JOIN releases r ON r.release = t.release"""
-_MAY_SEE = "(r.tenant = current_user OR pg_has_role(current_user, {owner}, 'MEMBER'))"
 
 
 def trigger_names() -> set[str]:
     """Return the names of all required triggers."""
-    return {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES} | {"releases_own"}
+    return {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES}
 
 
-def create_statements(schema: str, owner: str) -> list[str]:
-    """Return the statements that create an empty ledger, for a transaction of its owner."""
-    may_see = _may_see(owner)
-    output = f"t.release, t.person, CASE WHEN {may_see} THEN t.output ELSE -1 END AS output"
-    salt = f"t.release, CASE WHEN {may_see} THEN t.salt END AS salt"
+def create_statements(schema: str) -> list[str]:
+    """Return the statements that create an empty ledger."""
+    quoted = '"' + schema.replace('"', '""') + '"'
     return [
         f"CREATE TABLE {VERSIONS} (version BIGINT PRIMARY KEY, time TEXT NOT NULL)",
         *(f"CREATE TABLE {table} ({columns})" for table, columns in TABLES.items()),
-        _KEEP.format(schema=_quoted(schema)),
-        _OWN.format(schema=_quoted(schema)),
-        *(trigger for table in TABLES for trigger in _triggers(table)),
-        "CREATE TRIGGER releases_own BEFORE INSERT ON releases FOR EACH ROW EXECUTE FUNCTION own_release()",
-        _SEEN.format(view="recorded", table="answers", columns=output),
-        _view_of_rows(owner),
-        _SEEN.format(view="recorded_salts", table="salts", columns=salt),
+        _KEEP.format(schema=quoted),
+        *(
+            f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
+            f"FOR EACH {'STATEMENT' if change == 'truncate' else 'ROW'} EXECUTE FUNCTION keep_a_ledger()"
+            for table in TABLES
+            for change in _CHANGES
+        ),
+        *(f"CREATE VIEW {view} AS {selection}" for view, selection in VIEWS.items()),
     ]
-
-
-def _triggers(table: str) -> list[str]:
-    return [
-        f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
-        f"FOR EACH {'STATEMENT' if change == 'truncate' else 'ROW'} EXECUTE FUNCTION keep_a_ledger()"
-        for change in _CHANGES
-    ]
-
-
-def _may_see(owner: str) -> str:
-    return _MAY_SEE.format(owner="'" + owner.replace("'", "''") + "'")
-
-
-def _view_of_rows(owner: str) -> str:
-    sealed = f"t.release, t.person, CASE WHEN {_may_see(owner)} THEN t.sealed END AS sealed"
-    return _SEEN.format(view="recorded_rows", table="kept", columns=sealed)
-
-
-def grant_statements(schema: str, tenant: str) -> list[str]:
-    """Return the statements that let a role insert rows and read all but the outputs of others."""
-    role = _quoted(tenant)
-    readable = [VERSIONS, *(table for table in TABLES if table not in _HIDDEN)]
-    return [
-        f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {role}",
-        f"GRANT SELECT ON {', '.join([*readable, *VIEWS])} TO {role}",
-        f"GRANT INSERT ON {', '.join(table for table in TABLES if table != 'erasures')} TO {role}",
-    ]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 # Number of person locks, within the server's limit. People share them by hash.
@@ -145,26 +99,6 @@ def _library() -> Any:
     return sqlalchemy
 
 
-class _TupleRows:
-    """Result rows as tuples."""
-
-    def __init__(self, result: Any) -> None:
-        self._result = result
-
-    def fetchone(self) -> Any:
-        row = self._result.fetchone()
-        return None if row is None else tuple(row)
-
-    def fetchmany(self, size: int) -> list[Any]:
-        return list(map(tuple, self._result.fetchmany(size)))
-
-    def fetchall(self) -> list[Any]:
-        return list(map(tuple, self._result.fetchall()))
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(tuple, self._result)
-
-
 class _Statements:
     """Connection for statements with named parameters in a session."""
 
@@ -173,9 +107,9 @@ class _Statements:
         self._text = text
         self._process = os.getpid()
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> _TupleRows:
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> Any:
         self._check_process()
-        return _TupleRows(self._session.execute(self._text(statement), dict(parameters or {})))
+        return self._session.execute(self._text(statement), dict(parameters or {}))
 
     def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> None:
         rows = [dict(row) for row in parameters]
@@ -271,7 +205,7 @@ class PostgresStore(LedgerStore):
             self._sessions.current = None
             self._end(session, process)
 
-    def retry(self, work: Any) -> Any:
+    def retry(self, work: Callable[[], _Found]) -> _Found:
         """Run `work`, and retry it after a conflict or a lost connection."""
         # The time limit starts at the first failure because a verification alone can exceed it.
         until: float | None = None
@@ -317,22 +251,13 @@ class PostgresStore(LedgerStore):
         found = {name for (name,) in connection.execute(_TRIGGERS)}
         return [f"The trigger {name} is missing or disabled." for name in sorted(trigger_names() - found)]
 
-    def grant(self, tenant: str) -> None:
-        """Grant a role the rights of a tenant."""
-        with self.lock, self._errors(), self._session() as session:
-            (schema,) = session.execute(self._sql.text("SELECT current_schema()")).one()
-            self._isolate(session, "SERIALIZABLE", read_only=False)
-            for statement in grant_statements(schema, tenant):
-                session.exec_driver_sql(statement)
-            session.commit()
-
     def _make(self, session: Any, schema: str, settings: dict[str, Any]) -> None:
         session.execute(self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_MAKING_LOCK))
         self._isolate(session, "SERIALIZABLE", read_only=False)
         # Another process may have created it meanwhile.
         (there,) = session.execute(self._sql.text("SELECT to_regclass('versions') IS NOT NULL")).one()
         if not there:
-            for statement in create_statements(schema, self.tenant):
+            for statement in create_statements(schema):
                 session.exec_driver_sql(statement)
             connection = _Statements(session, self._sql.text)
             _write_version(connection)

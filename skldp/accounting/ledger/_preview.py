@@ -2,7 +2,6 @@
 
 import math
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,11 +9,8 @@ import numpy as np
 
 from skldp._arrays import Bools, Floats
 from skldp.accounting._decide import Answers, Rule, Workers, decide
-from skldp.accounting._query import Query, ReleaseQuery
-from skldp.accounting.ledger._ledger_answers import check_query
-from skldp.accounting.ledger._reader import LedgerReader
+from skldp.accounting._query import Query, ReleaseQuery, is_erasure
 from skldp.accounting.ledger._records import (
-    History,
     RecordedRelease,
     erasable,
     erase_rows,
@@ -22,6 +18,7 @@ from skldp.accounting.ledger._records import (
     recorded_outputs,
     write_release,
 )
+from skldp.accounting.ledger._state import LedgerState
 from skldp.accounting.ledger._verification import lower_and_upper
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import Identity
@@ -54,44 +51,32 @@ class LedgerPreview:
         return np.maximum(self.worst_losses - self.losses, 0.0)
 
 
-def preview(
-    ledger: LedgerReader, query: Query, people: list[Identity], repeat: bool, workers: Workers
-) -> LedgerPreview:
+def preview(state: LedgerState, query: Query, people: list[Identity], repeat: bool, workers: Workers) -> LedgerPreview:
     """Return the decisions about a query without recording anything."""
-    with ledger._lock:
-        with ledger._transaction() as connection:
-            cache = ledger._cache
-            check_query(ledger, query)
-            numbers = cache.numbers(people)
-            _, members, group = cache.by_history(numbers)
-            histories = [recorded_history(connection, number, cache.release) for number in members.tolist()]
-            # The caller has no hidden or erased answers.
-            readable = np.array([_has_readable_answer(cache.queries, history) for history in histories], dtype=bool)
-            unknown = np.count_nonzero(~readable[group])
-            if unknown:
-                raise LedgerError(
-                    "A preview is about people who have answered the caller before; "
-                    f"{unknown:,} of {len(people):,} ids have not. They may answer if the query's epsilon is "
-                    "within the budget."
-                )
-            before, until, tenant = cache.query_number.get(query.key), cache.release, ledger._store.tenant
-            recorded_before = recorded_outputs(connection, before, numbers, tenant=tenant, until=until)
-        queries, counted = cache.with_hidden_at_full_cost(histories)
-        queries, answers = list(queries), cache.answers_of(histories)
-    recorded = np.zeros(len(people), dtype=bool) if repeat else recorded_before >= 0
+    with state.lock, state.transaction() as connection:
+        cache, rule = state.cache, state.rule
+        state.check_query(query)
+        numbers = cache.numbers(people)
+        _, members, group = cache.by_history(numbers)
+        histories = [recorded_history(connection, number, cache.release) for number in members.tolist()]
+        answers = cache.answers_of(histories)
+        known = np.array([any(not is_erasure(one) for one in asked) for asked, _ in answers], dtype=bool)
+        unknown = np.count_nonzero(~known[group])
+        if unknown:
+            raise LedgerError(
+                f"A preview is about people who have answered before; {unknown:,} of {len(people):,} ids have not. "
+                "They may answer if the query's epsilon is within the budget."
+            )
+        before, tenant = cache.query_number.get(query.key), state.store.tenant
+        recorded = recorded_outputs(connection, before, numbers, tenant=tenant, until=cache.release) >= 0
+        recorded &= not repeat
+        queries = list(cache.queries)
     # No transaction or lock is held during the searches.
-    table = ledger._rule.table_for(query)
-    admitted = decide(ledger._rule, queries, counted, query, table=table, workers=workers)
-    found = workers(partial(_before_and_after, ledger._rule, query), answers) if answers else ()
+    admitted = decide(rule, queries, histories, query, table=rule.table_for(query), workers=workers)
+    found = workers(partial(_before_and_after, rule, query), answers) if answers else ()
     now, worst = np.array(list(found), dtype=np.float64).reshape(-1, 2)[group].T
     accepted = np.array(admitted, dtype=bool)[group] | recorded
     return LedgerPreview(accepted, recorded, now, np.where(accepted & ~recorded, worst, now))
-
-
-def _has_readable_answer(queries: Sequence[Query], history: History) -> bool:
-    """Return whether a history contains an answer that is neither hidden nor erased."""
-    erased = (isinstance(query, ReleaseQuery) and query.is_erasure for query in (queries[n] for n in history[0]))
-    return any(output >= 0 and not gone for output, gone in zip(history[1], erased, strict=True))
 
 
 def _before_and_after(rule: Rule, query: Query, answers: Answers) -> tuple[float, float]:
@@ -102,34 +87,38 @@ def _before_and_after(rule: Rule, query: Query, answers: Answers) -> tuple[float
     return lower_and_upper(rule, answers)[1], max(after)
 
 
-def erase(ledger: LedgerReader, people: list[Identity]) -> int:
+def erase(state: LedgerState, people: list[Identity]) -> int:
     """Erase one person's answers and record their loss; return the number of erased answers."""
-    with ledger._store.lock_people(people):
+    with state.store.lock_people(people):
         while True:
             # Certifying outside a transaction keeps the next attempt short.
-            ledger.realized_loss(people)
-            n_erased = ledger._store.retry(partial(_attempt_erasure, ledger, people))
+            state.store.retry(partial(state.losses_of, people))
+            n_erased = state.store.retry(partial(_attempt_erasure, state, people))
             if n_erased is not None:
                 return int(n_erased)
 
 
-def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None:
-    with ledger._lock:
-        with ledger._transaction(write=True) as connection:
-            cache = ledger._cache
+def _attempt_erasure(state: LedgerState, people: list[Identity]) -> int | None:
+    """Erase in one transaction; return None if the loss must be certified before."""
+    with state.lock:
+        with state.transaction(write=True) as connection:
+            cache, rule = state.cache, state.rule
             numbers = cache.numbers(people)
             history = recorded_history(connection, int(numbers[0]), cache.release)
-            queries = cache.answers_of([history])[0][0]
+            ((queries, _),) = cache.answers_of([history])
             # Erased answers do not count, so a person without newer answers is skipped.
-            n_answers = sum(not (isinstance(one, ReleaseQuery) and one.is_erasure) for one in queries)
+            n_answers = sum(not is_erasure(one) for one in queries)
             if not n_answers:
                 return 0
-            loss = None
-            if ledger.rule != "basic":
-                certified = ledger._certified.get(cache.by_history(numbers)[0][0])
-                if certified is None:
+            loss: float | None = None
+            if rule.name != "basic":
+                bounds = state.certified.get(cache.by_history(numbers)[0][0])
+                if bounds is None:
                     return None
-                loss = _certain_loss(ledger, queries, certified[1])
+                composed = rule.composed_loss(queries)
+                # Decisions keep the loss within the budget. A loss that fails with probability delta is not charged.
+                certain = min(bounds[1], rule.epsilon) if math.isinf(composed) else bounds[1]
+                loss = certain if certain < composed else None
             query = ReleaseQuery.erasure(queries, loss)
             erased, request = erasable(connection, int(numbers[0]))
             release = RecordedRelease(
@@ -144,17 +133,8 @@ def _attempt_erasure(ledger: LedgerReader, people: list[Identity]) -> int | None
                 mark=secrets.token_hex(32),
                 request=request,
             )
-            tenant, n_people = ledger._store.tenant, len(cache.number_of)
+            tenant, n_people = state.store.tenant, len(cache.number_of)
             write_release(connection, release, query, n_people=n_people, chain=cache.chain, tenant=tenant)
             erase_rows(connection, erased, release.number)
-        ledger._reset_cache()
+        state.forget()
     return n_answers
-
-
-def _certain_loss(ledger: LedgerReader, queries: Sequence[Query], certified: float) -> float | None:
-    """Return the loss to charge, or None if the certified loss fails with probability delta."""
-    composed = ledger._rule.composed_loss(queries)
-    if math.isinf(composed):
-        # Decisions keep the loss within the budget.
-        return min(certified, ledger.epsilon)
-    return certified if certified < composed else None

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
-from skldp.accounting.ledger._ledger_answers import Call, Draw, LedgerAnswers, answer
-from skldp.accounting.ledger._ledger_releases import LedgerRelease, release
+from skldp.accounting.ledger._ledger_answers import Answering, Call, Draw, LedgerAnswers
+from skldp.accounting.ledger._ledger_releases import LedgerRelease, Releasing
 from skldp.accounting.ledger._preview import LedgerPreview, erase, preview
-from skldp.accounting.ledger._reader import LedgerReader, checked_settings, declared_settings
-from skldp.accounting.ledger._records import check_key
-from skldp.accounting.ledger._store import MEMORY, LedgerStore, open_store
+from skldp.accounting.ledger._reader import LedgerReader
+from skldp.accounting.ledger._state import LedgerState, checked_settings, declared_settings, open_store
+from skldp.accounting.ledger._store import MEMORY, LedgerStore
 from skldp.accounting.losses._region import Bounds
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import canonical_ids, distinct_ids
@@ -31,7 +31,7 @@ def _reopened(token: str, path: str, read_only: bool) -> "PrivacyLedger":
     """Return the ledger of a pickle: the open one of this process, or the reopened file."""
     with _OPENING:
         ledger = None if read_only else _BY_TOKEN.get(token)
-        if ledger is not None and ledger._store.closed:
+        if ledger is not None and ledger._state.store.closed:
             ledger = None
         if ledger is None and path == MEMORY:
             raise LedgerError(
@@ -39,7 +39,7 @@ def _reopened(token: str, path: str, read_only: bool) -> "PrivacyLedger":
                 "budgets. Use a file: PrivacyLedger(..., path='budgets.ledger')."
             )
         ledger = PrivacyLedger.open(path, read_only=read_only) if ledger is None else ledger
-        if ledger._token != token:
+        if ledger._state.token != token:
             raise LedgerError(f"The ledger at {path!r} is not the one that was pickled.")
         return ledger
 
@@ -49,8 +49,7 @@ def _reset_after_fork() -> None:
     global _OPENING
     _OPENING = threading.RLock()
     for ledger in list(_ALL):
-        ledger._lock = threading.RLock()
-        ledger._reset_cache()
+        ledger._state.reset()
 
 
 if hasattr(os, "register_at_fork"):
@@ -177,7 +176,7 @@ class PrivacyLedger(LedgerReader):
         return self
 
     def __reduce__(self) -> Any:
-        return _reopened, (self._token, self.path, self._store.read_only)
+        return _reopened, (self._state.token, self.path, self._state.store.read_only)
 
     def declare(
         self,
@@ -205,7 +204,7 @@ class PrivacyLedger(LedgerReader):
             If other settings were declared before. Mixing them would understate the loss: equal coefficients of other
             features are another query, and other replacements of missing values make another record.
         """
-        self._declare(declared_settings(bounds=bounds, features=features, missing=missing))
+        self._state.declare(declared_settings(bounds=bounds, features=features, missing=missing))
 
     def answer(
         self,
@@ -255,18 +254,11 @@ class PrivacyLedger(LedgerReader):
             If the answers could not be committed, the ids differ in type from those in the ledger, the key belongs to
             another call, or other settings are declared. Nothing is returned then.
         """
-        check_key(idempotency_key)
         if isinstance(checked_query(query), ReleaseQuery):
             raise ValueError("query must not be a ReleaseQuery; got one. Use PrivacyLedger.release with its mechanism.")
-        settings = declared_settings(**declare or {})
-        call = Call.make(
-            query,
-            distinct_ids(ids),
-            repeat=repeat,
-            key=idempotency_key,
-            settings=self._new_settings(settings),
-        )
-        return answer(self, call, draw, workers)
+        settings = self._state.prepared(declared_settings(**declare or {}), idempotency_key)
+        call = Call(query, distinct_ids(ids), repeat, key=idempotency_key, settings=settings)
+        return Answering(self._state, call, draw, workers).run()
 
     def release(
         self,
@@ -356,17 +348,12 @@ class PrivacyLedger(LedgerReader):
         >>> ledger.remaining(["ann"]).round(6).tolist()
         [0.25]
         """
-        return release(
-            self,
-            mechanism,
-            rows,
-            ids,
-            groups,
-            part=part,
-            all_or_none=all_or_none,
-            workers=workers,
-            idempotency_key=idempotency_key,
-        )
+        if (ids is None) == (groups is None):
+            raise ValueError(f"A release must have either ids or groups; got {'neither' if ids is None else 'both'}.")
+        self._state.prepared({}, idempotency_key)
+        people = distinct_ids(ids) if ids is not None else canonical_ids(() if groups is None else groups)
+        releasing = Releasing(self._state, mechanism, rows, people, part)
+        return releasing.run(all_or_none=all_or_none, workers=workers, key=idempotency_key)
 
     def would_answer(
         self, query: Query, ids: Iterable[Any], *, repeat: bool = False, workers: Workers = map
@@ -394,14 +381,14 @@ class PrivacyLedger(LedgerReader):
         ValueError
             If the query is invalid, or an id occurs twice.
         LedgerError
-            If the query has another domain, or a person has no answer known to the caller.
+            If the query has another domain, or a person has no answer.
 
         Notes
         -----
         A preview of people without answers is refused: they would all answer if the query's epsilon is within the
         budget. The refusal reveals that the ids include such people. **Anyone who can query a ledger can find out
-        whose answers it contains**, also by `realized_loss` and `history`. A tenant of a PostgreSQL database cannot
-        preview people asked only by others. Show a preview only to readers who may know who has answered.
+        whose answers it contains**, also by `realized_loss` and `history`. Show a preview only to readers who may know
+        who has answered.
 
         Examples
         --------
@@ -416,7 +403,8 @@ class PrivacyLedger(LedgerReader):
         ([False, False], [0.75, 0.75])
         """
         checked_query(query)
-        found: LedgerPreview = self._store.retry(partial(preview, self, query, distinct_ids(ids), repeat, workers))
+        asking = partial(preview, self._state, query, distinct_ids(ids), repeat, workers)
+        found: LedgerPreview = self._state.store.retry(asking)
         return found
 
     def erase(self, person: Any) -> int:
@@ -434,7 +422,7 @@ class PrivacyLedger(LedgerReader):
         Raises
         ------
         LedgerError
-            If the caller does not own the PostgreSQL database, or the erasure could not be committed.
+            If the erasure could not be committed.
 
         Notes
         -----
@@ -453,32 +441,23 @@ class PrivacyLedger(LedgerReader):
         >>> ledger.erase("ann"), ledger.remaining(["ann"]).round(6).tolist(), ledger.verify().ok
         (1, [0.25], True)
         """
-        return erase(self, canonical_ids([person]))
-
-    def _declare(self, settings: dict[str, Any]) -> None:
-        new = self._new_settings(settings)
-        if new:
-            self._store.retry(partial(self._declare_now, new))
-
-    def _declare_now(self, new: dict[str, Any]) -> None:
-        with self._transaction(write=True, settings=new):
-            pass
+        return erase(self._state, canonical_ids([person]))
 
     def _set_up(self, store: LedgerStore, wanted: dict[str, Any], head: str | None) -> None:
-        super().__init__(store)
+        super().__init__(LedgerState(store))
         if head is not None:
             store.check_head(head)
         for name in ("epsilon", "rule", "tol", "delta"):
             if name in wanted and wanted[name] != getattr(self, name):
                 raise LedgerError(
-                    f"The {name} of a ledger must not change: {self._store.name!r} has "
-                    f"{name}={getattr(self, name)!r}; got {wanted[name]!r}."
+                    f"The {name} of a ledger must not change: {store.name!r} has {name}={getattr(self, name)!r}; "
+                    f"got {wanted[name]!r}."
                 )
         if "bounds" in wanted:
-            self._declare({name: value for name, value in wanted.items() if name in ("bounds", "features")})
+            self._state.declare({name: value for name, value in wanted.items() if name in ("bounds", "features")})
         _ALL.add(self)
         if not store.read_only:
             with _OPENING:
-                before = _BY_TOKEN.setdefault(self._token, self)
-                if before._store.closed:
-                    _BY_TOKEN[self._token] = self
+                before = _BY_TOKEN.setdefault(self._state.token, self)
+                if before._state.store.closed:
+                    _BY_TOKEN[self._state.token] = self

@@ -1,76 +1,26 @@
-"""Open ledger for reading: losses, remaining budgets, history, reports and verification."""
+"""Reading of an open ledger: losses, remaining budgets, history, reports and verification."""
 
-import json
 import os
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any, Self, cast
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
 from skldp._arrays import Floats
 from skldp._tables import html_table
-from skldp.accounting._decide import Rule, RuleName, Workers
+from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
-from skldp.accounting._units import finite_number
-from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
-from skldp.accounting.ledger._records import Connection, damage, timed_history
-from skldp.accounting.ledger._store import ConflictError, LedgerStore, last_head, open_store, retry_on_conflict
+from skldp.accounting.ledger._cache import LedgerCache
+from skldp.accounting.ledger._records import damage, timed_history
+from skldp.accounting.ledger._state import LedgerState, declared_bounds, open_store
+from skldp.accounting.ledger._store import ConflictError, LedgerStore, last_head, retry_on_conflict
 from skldp.accounting.ledger._verification import Verification, certified_losses, verify_record
-from skldp.accounting.losses._region import checked_box, region_of
-from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Domain
 from skldp.exceptions import LedgerError
-from skldp.laws._person_ids import Identity, canonical_ids
+from skldp.laws._person_ids import canonical_ids
 from skldp.mechanisms._finite_query import FiniteQuery
-
-
-def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
-    """Check the parameters of a ledger."""
-    if (delta is not None) != (rule == "approximate"):
-        raise ValueError(f"delta must be set if and only if rule='approximate'; got delta={delta!r} and rule={rule!r}.")
-    Rule(rule, epsilon, tol=tol, delta=delta)
-    settings = {"epsilon": float(epsilon), "rule": str(rule), "tol": float(tol), **declared_settings(bounds=bounds)}
-    return settings | {"delta": None if delta is None else float(delta)}
-
-
-def checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
-    """Convert bounds to JSON: two numbers, two lists with one number per feature, or the fields of a domain."""
-    region = region_of(bounds)
-    if region.domain is not None and not region.is_box:
-        return region.domain.to_dict()
-    # Adding 0.0 converts -0.0 to 0.0. An interval shared by all features is stored once.
-    box = region.box + 0.0
-    same = bool((box == box[:, :1]).all())
-    return cast("list[Any]", (box[:, 0] if same else box).tolist())
-
-
-def declared_settings(
-    *, bounds: Any = None, features: Iterable[str] | None = None, missing: Iterable[float] | None = None
-) -> dict[str, Any]:
-    """Return the declared settings as JSON, without those that are None; bounds by name declare the features."""
-    if isinstance(bounds, dict):
-        features = list(bounds if features is None else features)
-        if not bounds or sorted(map(repr, features)) != sorted(map(repr, bounds)):
-            raise ValueError(f"`bounds` by name must name each of the features once; got {list(bounds)!r}.")
-        bounds = tuple(np.hstack([checked_box(bounds[name], n_features=1) for name in features]))
-    wanted = {
-        "bounds": None if bounds is None else checked_bounds(bounds),
-        "features": None if features is None else [str(name) for name in features],
-        "missing": None if missing is None else [finite_number(value, "missing") for value in missing],
-    }
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
-    """Return the declared domain of a stored setting."""
-    if isinstance(stored, dict):
-        with damage():
-            return domain_from_json(json.dumps(stored))
-    return None if stored is None else (stored[0], stored[1])
-
 
 # pandas leaves out the middle columns of a frame that is too wide to print.
 _QUERY_COLUMNS = (
@@ -114,9 +64,9 @@ def ledger_report(
     LedgerError
         If no usable ledger exists, or it has lost a release that the head includes.
     """
-    with LedgerReader(open_store(path, read_only=True)) as ledger:
+    with LedgerReader(LedgerState(open_store(path, read_only=True))) as ledger:
         if head is not None:
-            ledger._store.check_head(head)
+            ledger._state.store.check_head(head)
         return ledger.report(verify=verify, workers=workers)
 
 
@@ -161,47 +111,30 @@ class LedgerReader:
         If a setting is missing.
     """
 
-    epsilon: float
-    rule: RuleName
-    tol: float
-    _lock: AbstractContextManager[Any]
-
-    def __init__(self, store: LedgerStore) -> None:
-        stored = store.settings
-        try:
-            self.epsilon, self.rule, self.tol = stored["epsilon"], stored["rule"], stored["tol"]
-            self._token = stored["token"]
-        except KeyError as error:
-            raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {error} is missing.") from None
-        self.path = store.path
-        self._store = store
-        self.delta: float | None = stored.get("delta")
-        # A setting added to the file must not loosen the verification.
-        if (self.delta is None) == (self.rule == "approximate"):
-            raise LedgerError(
-                f"The ledger {store.name!r} is damaged: delta must be set if and only if rule='approximate'."
-            )
-        self._rule = Rule(self.rule, self.epsilon, self.bounds, self.tol, delta=self.delta)
-        # Setting from which the rule's bounds were computed.
-        self._rule_bounds = stored.get("bounds")
-        self._lock = threading.RLock()
-        self._reset_cache()
+    def __init__(self, state: LedgerState) -> None:
+        self._state, self.path = state, state.store.path
+        self.epsilon, self.rule, self.tol, self.delta = (
+            state.rule.epsilon,
+            state.rule.name,
+            state.rule.tol,
+            state.rule.delta,
+        )
 
     @property
     def bounds(self) -> tuple[Any, Any] | Domain | None:
         """Declared domain, as (low, high) if it is a box; None if not declared."""
-        return declared_bounds(self._store.settings.get("bounds"))
+        return declared_bounds(self._state.store.settings.get("bounds"))
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """Declared names of the features, in order; None if not declared."""
-        features = self._store.settings.get("features")
+        features = self._state.store.settings.get("features")
         return None if features is None else tuple(features)
 
     @property
     def missing(self) -> tuple[float, ...] | None:
         """Declared values that replace missing features; None if not declared."""
-        missing = self._store.settings.get("missing")
+        missing = self._state.store.settings.get("missing")
         return None if missing is None else tuple(missing)
 
     def __repr__(self) -> str:
@@ -225,7 +158,7 @@ class LedgerReader:
         Publish it where the person who restores backups cannot change it. Opening the ledger with this `head` later
         proves that no release was lost since.
         """
-        with self._store.transaction(write=False) as connection:
+        with self._state.store.transaction(write=False) as connection:
             release, chain = last_head(connection)
         return f"{release} {chain}"
 
@@ -244,21 +177,15 @@ class LedgerReader:
         ndarray of shape (n_ids,)
             Losses in nats; 0 for people without a record.
         """
-        return self._losses_of(canonical_ids(ids))
-
-    @retry_on_conflict
-    def _losses_of(self, people: list[Identity]) -> Floats:
-        with self._lock:
-            with self._transaction():
-                numbers = self._cache.numbers(people)
-            return certified_losses(self._store, self._cache, self._rule, numbers, self._certified)[:, 1]
+        return self._state.store.retry(partial(self._state.losses_of, canonical_ids(ids)))
 
     def remaining(self, ids: Iterable[Any]) -> Floats:
         """Return each person's budget minus their realized loss.
 
         With ``rule="bayesian"``, a query of larger epsilon may still be admitted.
         """
-        return np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
+        left: Floats = np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
+        return left
 
     @retry_on_conflict
     def history(self, person: Any) -> list[dict[str, Any]]:
@@ -271,19 +198,14 @@ class LedgerReader:
         Returns
         -------
         list of dict
-            Answers with the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``. The output is None if
-            another tenant of a PostgreSQL database asked.
+            Answers with the keys ``release``, ``time`` (UTC, ISO 8601), ``query`` and ``output``.
         """
         identity = canonical_ids([person])[0]
-        with self._transaction() as connection:
-            rows = timed_history(connection, int(self._cache.numbers([identity])[0]), self._cache.release)
+        with self._state.transaction() as connection:
+            cache = self._state.cache
+            rows = timed_history(connection, int(cache.numbers([identity])[0]), cache.release)
             return [
-                {
-                    "release": release,
-                    "time": time,
-                    "query": self._cache.queries[query],
-                    "output": None if output < 0 else output,
-                }
+                {"release": release, "time": time, "query": cache.queries[query], "output": output}
                 for release, time, query, output in rows
             ]
 
@@ -297,8 +219,8 @@ class LedgerReader:
             One row per query, with the columns ``query`` (its number), ``kind``, ``epsilon``, ``calls``,
             ``first_asked``, ``key``, ``asked``, ``answered``, ``served_again`` and ``refused``.
         """
-        self._store.check_open()
-        rows = _query_rows(self._store)
+        self._state.store.check_open()
+        rows = _query_rows(self._state.store)
         try:
             import pandas as pd
         except ImportError:
@@ -322,16 +244,16 @@ class LedgerReader:
         -------
         Verification
         """
-        self._store.check_open()
-        return verify_record(self._store, self._rule, workers)
+        self._state.store.check_open()
+        return verify_record(self._state.store, self._state.rule, workers)
 
     @retry_on_conflict
     def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
         """Return settings, counts, and quantiles of losses and remaining budgets, as :func:`ledger_report` does."""
-        self._store.check_open()
+        self._state.store.check_open()
         checked = asdict(self.verify(workers)) if verify else None
         try:
-            queries, budgets = _query_rows(self._store), self._budgets(workers)
+            queries, budgets = _query_rows(self._state.store), self._budgets(workers)
         except LedgerError as error:
             if checked is None or isinstance(error, ConflictError):
                 raise
@@ -346,16 +268,16 @@ class LedgerReader:
     @retry_on_conflict
     def was_asked(self, query: Query) -> bool:
         """Return whether the query was asked before."""
-        with self._transaction():
-            return checked_query(query).key in self._cache.query_number
+        with self._state.transaction():
+            return checked_query(query).key in self._state.cache.query_number
 
     def close(self) -> None:
         """Close the ledger: all later calls raise LedgerError."""
-        with self._lock:
-            self._store.close()
+        with self._state.lock:
+            self._state.store.close()
 
     def __enter__(self) -> Self:
-        self._store.check_open()
+        self._state.store.check_open()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -364,52 +286,11 @@ class LedgerReader:
     def _budgets(self, workers: Workers) -> dict[str, Any]:
         """Return quantiles of losses and remaining budgets, and the head of the record that they cover."""
         cache = LedgerCache()
-        with self._store.transaction(write=False) as connection:
+        with self._state.store.transaction(write=False) as connection:
             cache.catch_up(connection)
         numbers = np.arange(len(cache.number_of))
-        losses = certified_losses(self._store, cache, self._rule, numbers, {}, workers)[:, 1]
+        losses = certified_losses(self._state.store, cache, self._state.rule, numbers, {}, workers)[:, 1]
         remaining = np.maximum(self.epsilon - losses, 0.0)
         quantiles = map(_quantiles, (losses, remaining, cache.zcdp_of(numbers)))
         figures = (f"{cache.release} {cache.chain}", len(losses), cache.n_answers, *quantiles)
         return dict(zip(_BUDGETS, figures, strict=True))
-
-    def _reset_cache(self) -> None:
-        self._cache = LedgerCache()
-        self._certified: dict[Fingerprint, tuple[float, float]] = {}
-
-    @contextmanager
-    def _transaction(self, *, write: bool = False, settings: dict[str, Any] | None = None) -> Iterator[Connection]:
-        """Begin a transaction that declares settings and reads new records; an error discards the cache."""
-        with self._lock:
-            before = self._rule, self._rule_bounds
-            try:
-                with self._store.transaction(write=write, settings=settings) as connection:
-                    if settings:
-                        # Another process may have declared other settings.
-                        self._undeclared(settings)
-                    stored = self._store.settings.get("bounds")
-                    if stored != self._rule_bounds:
-                        self._rule, self._rule_bounds = self._rule.over(declared_bounds(stored)), stored
-                    self._cache.catch_up(connection)
-                    yield connection
-            except BaseException:
-                self._rule, self._rule_bounds = before
-                self._reset_cache()
-                raise
-
-    def _new_settings(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings to declare with the next call; raise LedgerError if they contradict declared ones."""
-        new = self._undeclared(wanted)
-        self._store.check_open()
-        return new
-
-    def _undeclared(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings that are not declared yet; raise LedgerError if one has another declared value."""
-        declared = self._store.settings
-        for name, value in wanted.items():
-            if declared.get(name, value) != value:
-                raise LedgerError(
-                    f"The {name} of a ledger must not change: {self._store.name!r} has {name}={getattr(self, name)!r}; "
-                    f"got {declared_bounds(value) if name == 'bounds' else value!r}."
-                )
-        return {name: value for name, value in wanted.items() if name not in declared}

@@ -26,20 +26,6 @@ from skldp.accounting._query import Query
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import Identity
 
-_SHORTEST_KEY = 16
-
-
-def check_key(key: Any) -> None:
-    """Raise ValueError if an idempotency key is too short or not valid text."""
-    if key is None:
-        return
-    # Python's own error about a lone surrogate would contain the key.
-    if not isinstance(key, str) or len(key) < _SHORTEST_KEY or key.encode(errors="replace").decode() != key:
-        raise ValueError(
-            f"idempotency_key must be an unguessable string of at least {_SHORTEST_KEY} characters, such as "
-            "uuid.uuid4().hex."
-        )
-
 
 def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
     """Return ids that identify distinct rows, for simulations within one process.
@@ -83,7 +69,7 @@ TABLES = {
     "erasures": """release BIGINT NOT NULL REFERENCES releases, person BIGINT NOT NULL REFERENCES people,
         erasure BIGINT NOT NULL REFERENCES releases, digest TEXT NOT NULL, PRIMARY KEY (release, person)""",
 }
-# Views for reading; PostgreSQL hides outputs, rows and salts of other tenants.
+# Views for reading.
 VIEWS = {
     "recorded": "SELECT release, person, output FROM answers",
     "recorded_rows": "SELECT release, person, sealed FROM kept",
@@ -273,7 +259,7 @@ def recorded_histories(connection: Connection, members: Mapping[Key, int], until
 
 
 def recorded_outputs(connection: Connection, query: int | None, people: Ints, *, tenant: str, until: int) -> Ints:
-    """Return each person's last output of a tenant's query up to a release, or -1."""
+    """Return each person's last output of a role's query up to a release, or -1."""
     recorded = np.full(len(people), -1, dtype=np.int64)
     known = np.flatnonzero(people >= 0)
     if query is None or not known.size:

@@ -79,6 +79,7 @@ class LedgerStore(ABC):
     def __init__(self, name: str, path: str, *, read_only: bool) -> None:
         self.name = name
         self.path = path
+        # Role that asks, recorded with each release; empty in a file.
         self.tenant = ""
         self.read_only = read_only
         self.lock: Any = threading.RLock()
@@ -169,10 +170,6 @@ class LedgerStore(ABC):
         """Lock people against other calls, if the store has person locks."""
         return nullcontext()
 
-    def grant(self, tenant: str) -> None:
-        """Grant a role of the database the rights of a tenant."""
-        raise LedgerError(f"Tenants must be roles of a PostgreSQL database; got the file {self.name!r}.")
-
     def check_head(self, head: str) -> None:
         """Raise LedgerError unless the record contains a published head."""
         match = _HEAD.fullmatch(head) if isinstance(head, str) else None
@@ -185,7 +182,7 @@ class LedgerStore(ABC):
         with self.transaction(write=False) as connection:
             self._check_contains(connection, head)
 
-    def retry(self, work: Callable[[], Any]) -> Any:
+    def retry(self, work: Callable[[], _Found]) -> _Found:
         """Run `work`, and retry it after a conflict if the store has conflicts."""
         return work()
 
@@ -253,8 +250,8 @@ def retry_on_conflict(
 
     @wraps(read)
     def retry(ledger: Any, /, *arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Found:
-        found: _Found = ledger._store.retry(partial(read, ledger, *arguments, **options))
-        return found
+        store: LedgerStore = ledger._state.store
+        return store.retry(partial(read, ledger, *arguments, **options))
 
     return retry
 
@@ -272,49 +269,3 @@ def last_head(connection: Connection) -> Head:
     """Return the last release and its chain."""
     row = connection.execute(_LAST).fetchone()
     return EMPTY if row is None else Head(*row)
-
-
-def open_store(
-    path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
-) -> LedgerStore:
-    """Open or create the store of a ledger."""
-    if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
-        from skldp.accounting.ledger._postgres_store import PostgresStore
-
-        return PostgresStore(path, settings, read_only=read_only)
-    from skldp.accounting.ledger._sqlite_store import SQLiteStore
-
-    return SQLiteStore(path, settings, read_only=read_only)
-
-
-def admit_tenant(url: str, tenant: str) -> None:
-    """Admit a role of a PostgreSQL database as a tenant of its ledger.
-
-    Parameters
-    ----------
-    url : str
-        URL of the ledger with its owner's role: ``"postgresql://owner@host/database"``.
-    tenant : str
-        Existing role. It may read people, queries, respondents and the outputs of its own queries. It may add rows, but
-        not change or delete them.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger or the role does not exist, or the caller is not the owner.
-
-    Notes
-    -----
-    A tenant opens the same URL under its own role. Its decisions count all answers of a person: its own answers by
-    their realized loss, hidden answers of other tenants at their full epsilon. Tenants do not share answers: a person
-    answers the same query once per tenant. A tenant is trusted to record its answers. Invalid rows make the ledger
-    unusable for all tenants.
-
-    Examples
-    --------
-    >>> from skldp.accounting.ledger._store import admit_tenant
-    >>> admit_tenant("postgresql://keeper@localhost/budgets", "clinic_a")  # doctest: +SKIP
-    """
-    store = open_store(url)
-    store.grant(tenant)
-    store.close()

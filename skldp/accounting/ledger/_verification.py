@@ -18,8 +18,6 @@ from skldp.accounting.ledger._store import ConflictError, LedgerStore
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.exceptions import LedgerError
 
-_HIDDEN = "SELECT release FROM recorded_salts WHERE salt IS NULL LIMIT 1"
-
 
 @dataclass(frozen=True)
 class Verification:
@@ -48,7 +46,7 @@ def certified_losses(
         new = {key: number for key, number in zip(keys, members.tolist(), strict=True) if key not in known}
         histories = recorded_histories(connection, new, cache.release)
     # No transaction is open during the searches.
-    answers = cache.answers_of(list(histories.values()))
+    answers = cache.answers_of(histories.values())
     known.update(zip(histories, workers(partial(lower_and_upper, rule), answers), strict=True))
     return np.array([known[key] for key in keys], dtype=np.float64).reshape(-1, 2)[group]
 
@@ -61,9 +59,6 @@ def lower_and_upper(rule: Rule, answers: Answers) -> tuple[float, float]:
 
 def verify_record(store: LedgerStore, rule: Rule, workers: Workers) -> Verification:
     """Verify a ledger from its raw answers."""
-    with store.transaction(write=False) as connection:
-        if connection.execute(_HIDDEN).fetchmany(1):
-            raise LedgerError("Only the owner of a ledger can verify it, since outputs are hidden from tenants.")
     cache, sums = LedgerCache(), _SpentSums(rule.epsilon)
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}
@@ -130,7 +125,7 @@ def _check_release(
         new = {key: number for key, number in zip(keys, members.tolist(), strict=True) if key not in decided}
         histories = recorded_histories(connection, new, release - 1)
         cache.catch_up(connection, until=release)
-    answers = [([cache.queries[number] for number in asked], outputs) for asked, outputs in histories.values()]
+    answers = cache.answers_of(histories.values())
     decided.update(zip(histories, workers(partial(was_within_budget, rule, query), answers), strict=True))
     wrong = ~np.array([decided[key] for key in keys], dtype=bool)[group]
     if not wrong.any():
