@@ -7,7 +7,7 @@ import pytest
 
 from skldp import CategoricalPrivatizer, NumericPrivatizer
 from skldp.laws._integers import LAWS
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS
 
 CLIENT = files("skldp.client")
