@@ -7,7 +7,7 @@ from accounting.reference import worst_sampled_loss
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._relaxation import dual_bound
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
 
@@ -18,7 +18,7 @@ def test_huge_multipliers_on_arguments_that_hardly_move_stay_certified(size):
     box = np.array([[0.3, -1.0, -1.0], [0.3 + 1e-15, 1.0, 1.0]])
     queries = [RegressionQuery("linear", [1.0, 0.0, 0.0], 0.1 * i, (-1, 1 + i), 1.0) for i in range(6)]
     queries.append(RegressionQuery("logistic", [0.0, 2.0, -1.0], 0.0, (0, 1), 1.0))
-    law = sampled_law(queries, [1, 0, 1, 0, 1, 0, 1], box)
+    law = answer_law(queries, [1, 0, 1, 0, 1, 0, 1], box)
     problem = sigmoid_sum(law)
     value = problem.total(rng.uniform(-1, 1, (500, 3))).max() - law.allowance
     multipliers = size * rng.normal(size=(2000, len(problem.weights)))

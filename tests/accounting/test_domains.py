@@ -12,11 +12,11 @@ from skldp.accounting._decide import Rule, decide
 from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
-from skldp.accounting.losses._sampled_law import sampled_law
-from skldp.domains._columns import Categories, Integers, Interval
+from skldp.accounting.losses._sampled_law import answer_law
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 
 
 @st.composite
@@ -39,7 +39,7 @@ def test_the_certified_loss_of_a_finite_domain_is_that_of_all_its_records(proble
     found = realized_loss(queries, outputs, bounds=domain)
     worst = worst_sampled_loss(queries, outputs, records_of(domain))
     box = region_of(domain).box
-    room = 8 * sampled_law(queries, outputs, box).allowance + 1e-12
+    room = 8 * answer_law(queries, outputs, box).allowance + 1e-12
     assert found.lower <= worst + 1e-12
     assert worst <= found.upper <= min(worst + room, sum(query.exact_epsilon for query in queries) + 1e-12)
 
@@ -98,7 +98,7 @@ def test_a_price_that_proves_nothing_is_not_paid(price):
 def test_an_inequality_is_kept_with_the_roundings_that_it_was_decided_with():
     # .1 + .2 is above .3 as doubles, and so is their sum: a limit of exactly that sum must not be taken for less.
     limit = 0.1 + 0.2
-    domain = Constrained(Columns.of({"a": Interval(0, 1), "b": Interval(0, 1)}), ((1, 1),), (limit,), (0, 0))
+    domain = Constrained(Columns.of({"a": Column(0, 1), "b": Column(0, 1)}), ((1, 1),), (limit,), (0, 0))
     record = np.array([[0.1, 0.2]])
     assert domain.clip(record).n_moved == 0
     region = region_of(domain)
@@ -172,12 +172,12 @@ def test_a_domain_lets_more_be_asked_than_its_box():
 @pytest.mark.parametrize(
     ("bounds", "text"),
     [
-        (Categories(("a", "b")), "Interval, Integers, Box, OneHot"),
-        (Columns.of({"a": Categories(("a", "b"))}), "Interval, Integers, Box, OneHot"),
-        (Ball(1, 1.0), "Interval, Integers, Box, OneHot"),
+        (Column(values=("a", "b")), "Column .of numbers., Box, OneHot"),
+        (Columns.of({"a": Column(values=("a", "b"))}), "Column .of numbers., Box, OneHot"),
+        (Ball(1, 1.0), "Column .of numbers., Box, OneHot"),
         (OneHot(2), "a column for each of 1 features"),
-        (Interval(0, 1e101), "at most 1e"),
-        (Constrained(Interval(0, 1), ((1e200,),), (1e200,), (0,)), "at most 1e"),
+        (Column(0, 1e101), "at most 1e"),
+        (Constrained(Column(0, 1), ((1e200,),), (1e200,), (0,)), "at most 1e"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -198,14 +198,3 @@ def test_every_row_is_moved_to_one_record_whatever_it_is(domain, data):
     assert np.array_equal(region.move(moved), moved)
     assert (moved >= region.box[0]).all()
     assert (moved <= region.box[1]).all()
-
-
-def test_a_table_is_for_few_records_and_for_regressions_that_tell_something():
-    with pytest.raises(ValueError, match="finite domain of at most 4096"):
-        PointTable(region_of(Columns.of({"a": Integers(0, 5000)})))
-    table = PointTable(region_of(OneHot(2)))
-    # Of somebody who is one or the other, the sum of both columns tells nothing, and no table is needed.
-    constant = RegressionQuery("linear", [0.0, 0.0], 0.5, (0, 1), 0.5)
-    other = RegressionQuery("linear", [1.0], 0.5, (0, 1), 0.5)
-    for query in (constant, other):
-        assert table.decisions([query], [([0], [1])], query, epsilon=1.0) == [None]

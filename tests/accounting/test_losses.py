@@ -13,7 +13,7 @@ from skldp.accounting.losses._branching import BoxBranching, box_bounds, maximum
 from skldp.accounting.losses._certificate import vertex_maximum
 from skldp.accounting.losses._realized_loss import g_leakage_bound, realized_loss
 from skldp.accounting.losses._relaxation import dual_bound, relaxed
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 from skldp.mechanisms._finite_query import FiniteQuery
 
@@ -70,7 +70,7 @@ def test_the_interval_contains_what_a_dense_grid_finds(n_features, per_side):
 @settings(max_examples=15, deadline=None)
 def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):
     queries, outputs = answers
-    law = sampled_law(queries, outputs, BOX[5])
+    law = answer_law(queries, outputs, BOX[5])
     problem = sigmoid_sum(law)
     if not len(problem.weights):
         return
@@ -94,7 +94,7 @@ def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):
 @given(answers_of(3), st.integers(0, 2**32 - 1), st.booleans())
 @settings(max_examples=15, deadline=None)
 def test_bounds_hold_whatever_the_slopes_and_multipliers_are(answers, seed, reverse):
-    problem = sigmoid_sum(sampled_law(*answers, BOX[3]))
+    problem = sigmoid_sum(answer_law(*answers, BOX[3]))
     problem = problem.reversed() if reverse else problem
     rng = np.random.default_rng(seed)
     center = rng.uniform(-0.5, 0.5, (20, 3))
@@ -120,7 +120,7 @@ def test_bounds_hold_whatever_the_slopes_and_multipliers_are(answers, seed, reve
 @example(([RegressionQuery("linear", [0, 0, 0.375], 0.0, (-0.4375, 0.4375), 1.0)], [0]))
 @settings(max_examples=15, deadline=None)
 def test_the_least_majorant_touches_and_never_cuts(answers):
-    problem = sigmoid_sum(sampled_law(*answers, BOX[3]))
+    problem = sigmoid_sum(answer_law(*answers, BOX[3]))
     for side in (problem, problem.reversed()):
         low, high = side.low, side.high
         tangent = side.tangent_point(low, high)
@@ -144,7 +144,7 @@ def test_the_tangent_point_is_found_to_the_last_digits():
         for scale in (1.0, 3.0, 10.0)
         for _ in range(100)
     ]
-    problem = sigmoid_sum(sampled_law(queries, rng.integers(0, 2, 300), BOX[3]))
+    problem = sigmoid_sum(answer_law(queries, rng.integers(0, 2, 300), BOX[3]))
     for side in (problem, problem.reversed()):
         tangent = side.tangent_point(side.low, side.high)
         turns = (side.bend < tangent) & (tangent < side.high) & (side.low < side.bend)
@@ -213,7 +213,7 @@ def by_linear_program(problem, low, high):
 def test_relaxations_are_solved_to_what_a_linear_program_finds(n_features, n_queries):
     rng = np.random.default_rng(n_features)
     queries, outputs = mixture(n_queries, n_features, rng)
-    problem = sigmoid_sum(sampled_law(queries, outputs, BOX[n_features]))
+    problem = sigmoid_sum(answer_law(queries, outputs, BOX[n_features]))
     for side in (problem, problem.reversed()):
         # A node that holds a point of the box, cut on either side of it or not at all.
         point = rng.uniform(-1, 1, (12, n_features))
@@ -234,7 +234,7 @@ def test_relaxations_are_solved_to_what_a_linear_program_finds(n_features, n_que
 def test_tangent_bound_is_above_the_maximum_from_any_point():
     rng = np.random.default_rng(0)
     queries = [RegressionQuery("linear", row, 0.0, (-1, 1), 1.0) for row in rng.dirichlet(np.ones(9), 12)]
-    problem = sigmoid_sum(sampled_law(queries, rng.integers(0, 2, 12), BOX[9]))
+    problem = sigmoid_sum(answer_law(queries, rng.integers(0, 2, 12), BOX[9]))
     best = maximum_of_concave(problem, tol=1e-10)[0]
     for point in rng.uniform(-1, 1, (50, 9)):
         assert tangent_bound(problem, point)[1] >= best

@@ -14,17 +14,18 @@ from skldp.accounting._decide import Rule, decide, surely_admits
 from skldp.accounting._query import ReleaseQuery, charge_parts
 from skldp.accounting._units import (
     as_parts,
+    is_within,
     nats_above,
     nats_below,
     nats_of_sums,
     saturated_sum,
     units_above,
     units_below,
-    within,
 )
-from skldp.mechanisms import Duchi, Laplace, Piecewise, PrivUnit
+from skldp.mechanisms import Laplace, Piecewise, PrivUnit
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 
 @given(st.floats(1e-300, 1e6), st.integers(0, 2**100))
@@ -50,7 +51,7 @@ def test_sums_in_two_parts_are_those_of_integers(charges, budget, beside):
         both = saturated_sum(both, np.stack([as_parts(charge), as_parts(0)]))
     sums = both[:, :2]
     assert not both[:, 2:].any()
-    found = bool(within(sums, budget)[0])
+    found = bool(is_within(sums, budget)[0])
     assert not found or total <= budget
     if total < 2**89 and budget < 2**90:
         assert found == (total <= budget)

@@ -16,7 +16,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer
 from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms._shares import share_out
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
