@@ -135,9 +135,9 @@ def test_worker_processes_share_a_file(tmp_path, backend):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"total_epsilon": 2.0}, "brings its own total_epsilon: .* has 1.0. Got 2.0"),
-        ({"rule": "basic"}, "brings its own rule: .* has 'bayesian'. Got 'basic'"),
-        ({"tol": 0.5}, "brings its own tol: .* has 0.001. Got 0.5"),
+        ({"total_epsilon": 2.0}, "brings its own total_epsilon: .* has 1.0; got 2.0"),
+        ({"rule": "basic"}, "brings its own rule: .* has 'bayesian'; got 'basic'"),
+        ({"tol": 0.5}, "brings its own tol: .* has 0.001; got 0.5"),
         ({"bounds": (0, 3)}, r"bounds=\(0.0, 1.0\); got"),
     ],
 )
@@ -242,7 +242,7 @@ def test_wrong_input_is_refused_before_anybody_is_asked():
         survey.query([[0.5, np.nan]], ids=["ann"])
     with pytest.raises(ValueError, match="features"):
         survey.query([[0.5]], ids=["ann"])
-    with pytest.raises(ValueError, match=r"one id for each of the 30 rows. Got 2"):
+    with pytest.raises(ValueError, match=r"one id for each of the 30 rows; got 2"):
         survey.query(PEOPLE, ids=[1, 2])
     with pytest.raises(TypeError, match="An id must be"):
         survey.query(PEOPLE[:2], ids=[1.0, 2.0])
