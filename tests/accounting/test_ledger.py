@@ -22,13 +22,14 @@ from postgres_server import edit_as_no_program_should
 from sklearn.base import clone
 
 from skldp import PrivacyLedger
-from skldp.accounting import _decide, ledger_report
+from skldp.accounting import ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger import _reader as reader
 from skldp.accounting.ledger._cache import LedgerCache
 from skldp.accounting.ledger._records import TABLES, ChainLink, Digest
+from skldp.accounting.losses._cohorts import LinearTable
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._noise import noise_from
@@ -201,13 +202,13 @@ def test_one_person_is_not_two_by_two_kinds_of_ids(place, known, other):
 def test_many_people_with_one_history_cost_one_decision(monkeypatch):
     ledger = PrivacyLedger(0.7, bounds=(-1, 1))
     decided = []
-    many = _decide.linear_decisions
+    many = LinearTable.decisions
 
-    def counted(queries, histories, query, **options):
+    def counted(table, queries, histories, query, **options):
         decided.extend(histories)
-        return many(queries, histories, query, **options)
+        return many(table, queries, histories, query, **options)
 
-    monkeypatch.setattr(_decide, "linear_decisions", counted)
+    monkeypatch.setattr(LinearTable, "decisions", counted)
     for slope in (1, 2, 3, 4):
         ledger.answer(linear(slope), range(1000), lambda rows: np.arange(len(rows)) % 2)
     # Two queries are settled by their epsilons alone; afterwards there are at most 2, then 6 different histories.

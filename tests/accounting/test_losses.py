@@ -358,7 +358,7 @@ def test_a_threshold_is_decided_as_the_full_search_decides(threshold):
 
 def test_running_out_of_nodes_is_said(monkeypatch):
     for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
-        monkeypatch.setattr(f"skldp.accounting.losses._realized_loss.{limit}", 4)
+        monkeypatch.setattr(f"skldp.accounting.losses._box_search.{limit}", 4)
     found = realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-6)
     assert not found.converged
     assert "limit of nodes" in found.reason
