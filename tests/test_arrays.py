@@ -5,9 +5,8 @@ import traceback
 import numpy as np
 import pandas as pd
 import pytest
-from marked_values import NUMBER, TEXT, WHOLE, found_in, told_by
+from marked_values import NUMBER, TEXT, WHOLE, found_in
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 
 import skldp
 from skldp._arrays import as_numbers, kind_of, where_not_numbers
@@ -48,14 +47,6 @@ def test_what_is_no_number_is_refused_by_our_rule_alone(values):
     printed = "".join(traceback.format_exception(caught.value, chain=True))
     assert TEXT not in printed
     assert "could not convert" not in printed
-
-
-def test_unknown_labels_are_counted_and_the_first_is_located():
-    label_rr = skldp.LabelRR(classes=["no", "yes"]).fit(["no"])
-    with pytest.raises(
-        ValueError, match=r"only the declared 2 values of type str; .* Got 2 of 4 .* first at position 1"
-    ):
-        label_rr.transform(["no", TEXT, "yes", TEXT])
 
 
 RULE = "real numbers in the range of float64; got "
@@ -141,13 +132,6 @@ def test_a_target_that_is_no_numbers_is_refused_without_advice_on_columns(y, rul
         assert not found_in(printed(caught.value))
 
 
-def test_complex_labels_are_not_shown():
-    survey = skldp.BayesianFilter(LogisticRegression(), bounds=(0, 1))
-    with pytest.raises(ValueError, match="Complex data not supported") as caught:
-        survey.fit(np.eye(4, 2), COMPLEX[:, 0])
-    assert not found_in(printed(caught.value))
-
-
 DAYS = pd.date_range("2024-02-29", periods=4)
 
 
@@ -167,36 +151,6 @@ def test_dates_are_no_numbers_as_in_targets(X):
         (ValueError, TypeError), match=f"^X must be {RULE}.* A ColumnEncoder encodes categories and dates."
     ):
         skldp.NumericPrivatizer(bounds=(0, 1)).fit(X)
-
-
-@pytest.mark.filterwarnings("ignore:the matrix subclass")
-def test_errors_of_scikit_learn_without_values_are_kept():
-    X = pd.DataFrame({"a": pd.array([None, 1.0, 1.0, 1.0], dtype="Float64"), "b": [0.5] * 4})
-    scaler = skldp.BoundsScaler(bounds=(0, 1)).fit(np.eye(4, 2))
-    named = skldp.BoundsScaler(bounds=(0, 1)).fit(X.fillna(0.0))
-    for call, rule in (
-        (lambda: scaler.transform(np.eye(4, 3)), "X has 3 features, but BoundsScaler is expecting 2"),
-        (lambda: named.transform(X.rename(columns={"b": "c"})), "feature names should match"),
-        (lambda: scaler.fit(np.asmatrix(np.eye(4, 2))), "matrix is not supported"),
-        (lambda: scaler.fit(sparse.csr_matrix(np.eye(4, 2))), "Sparse data was passed"),
-        (lambda: scaler.fit(np.eye(0, 2)), "0 sample"),
-        (lambda: scaler.fit([[0.5, 0.5], [0.5]]), "inhomogeneous"),
-        (lambda: scaler.fit(X), "contains NaN"),
-    ):
-        with pytest.raises((ValueError, TypeError), match=rule):
-            call()
-
-
-def test_repeated_names_are_not_taken_for_cells():
-    X = pd.DataFrame(np.eye(4, 2), columns=["a", "a"])
-    told, _ = told_by(lambda: skldp.BoundsScaler(bounds=(0, 1)).fit(X))
-    assert "real numbers" not in told
-
-
-def test_the_sum_that_scikit_learn_takes_of_a_target_warns_of_nothing():
-    y = np.tile([1e308, -1e308], 50)
-    told, _ = told_by(lambda: skldp.PrivateLinearRegression(bounds=(0, 1), target_bounds=(0, 1)).fit(np.eye(100, 2), y))
-    assert "invalid value" not in told
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, bool, object])

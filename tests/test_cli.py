@@ -1,5 +1,4 @@
 import csv
-import os
 import re
 import shlex
 import subprocess
@@ -54,51 +53,6 @@ def test_study_prints_the_table_and_writes_both_files(run, tmp_path):
     assert float(rows[2]["exact_epsilon"]) == pytest.approx(2)
     assert float(rows[2]["exact_epsilon"]) <= 2
     assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_the_first_study_has_a_table_that_people_are_enough_for_and_one_that_they_are_not(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    code, out, err = run("study", "--epsilons", "2", "--folds", "2", "--seed", "0", "--report", "study.html")
-    assert (code, err) == (0, "")
-    assert max(map(len, out.splitlines())) <= 80
-    learnt = [float(share) for share in re.findall(r"(\d+)%", out)]
-    assert learnt[0] > 80 > learnt[1]
-    assert "Next: skldp study people.csv" in out
-    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
-        assert {row["data"] for row in csv.DictReader(file)} == {"friedman", "digits"}
-    report = (tmp_path / "study.html").read_text(encoding="utf-8")
-    assert "<h1>friedman, digits: cost of privacy</h1>" in report
-    ids = re.findall(r' id="([^"]+)"', report)
-    assert len(ids) == len(set(ids))
-
-
-@pytest.mark.parametrize(
-    ("data", "models"),
-    [
-        ("diabetes", ["linear-rounds", "linear-once"]),
-        pytest.param("wine", ["logistic-rounds", "logistic-once", "discriminant"], marks=pytest.mark.slow),
-    ],
-)
-def test_what_is_studied_without_a_choice_has_every_model(run, tmp_path, data, models):
-    code, _, err = run("study", data, "--epsilons", "20", "--folds", "2")
-    assert (code, err) == (0, "")
-    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
-        names = [row["mechanism"] for row in csv.DictReader(file)]
-    assert names == [*models, "privunit", "bitrand-exact", "bitrand"]
-
-
-@pytest.mark.slow
-def test_study_of_one_feature_leaves_out_what_needs_two(run, tmp_path):
-    rows = "\n".join(f"{i % 20},{'ab'[i % 20 > 9]}" for i in range(60))
-    (tmp_path / "one.csv").write_text(f"age,sick\n{rows}\n")
-    options = ["--target", "sick", "--bounds", "0,20", "--folds", "2", "--epsilons", "1"]
-    code, out, err = run("study", "one.csv", *options)
-    assert (code, err) == (0, "")
-    assert "privunit was left out" in out
-    code, _, err = run("study", "one.csv", *options, "--mechanism", "privunit")
-    assert code == 2
-    assert "at least 2 features" in err
 
 
 def test_study_of_a_file_with_a_seed_repeats_itself(run, tmp_path):
@@ -217,21 +171,6 @@ def test_study_of_all_mechanisms_writes_one_report(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_regression_is_recognised_and_its_models_come_with_two_scores(run, tmp_path):
-    options = ["--epsilons", "4", "--folds", "2", "--mechanism", "linear-rounds,piecewise,privunit", "--seed", "1"]
-    code, _, err = run("study", "friedman", *options, "--report", "study.html")
-    assert (code, err) == (0, "")
-    assert "declared bounds of the target are 0 and 30" in (tmp_path / "study.html").read_text(encoding="utf-8")
-    with open(tmp_path / "study.csv", newline="", encoding="utf-8") as file:
-        rows = {row["mechanism"]: row for row in csv.DictReader(file)}
-    assert {float(row["stated_epsilon"]) for row in rows.values()} == {4.0}
-    assert all(4 * (1 - 1e-6) <= float(row["exact_epsilon"]) <= 4 for row in rows.values())
-    assert {row["scoring"] for row in rows.values()} == {"r2"}
-    clean = float(rows["piecewise"]["clean_mean"])
-    assert float(rows["linear-rounds"]["score_mean"]) > clean - 0.05 > 0.6 > float(rows["privunit"]["score_mean"])
-
-
-@pytest.mark.slow
 def test_numbers_in_a_file_need_declared_bounds(run, tmp_path):
     lines = ["age,dose,cost", *(f"{i % 60},{i % 7},{i / 8}" for i in range(120))]
     (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
@@ -278,31 +217,6 @@ def test_a_table_of_numbers_and_texts_with_missing_cells_is_studied(fixed_noise,
     assert "Missing or undeclared values: 11." in out
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_files_are_written_and_every_terminal_is_served(encoding, tmp_path):
-    options = ["--mechanism", "duchi,privunit,piecewise,laplace,hybrid", "--epsilons", "2", "--folds", "2"]
-    done = subprocess.run(
-        [sys.executable, "-m", "skldp", "study", "wine", *options, "--csv", "ε.csv"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "120", "MPLBACKEND": "Agg", "PYTHONUTF8": "0"},
-        capture_output=True,
-        check=False,
-    )
-    out = done.stdout.decode(encoding)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert f"at a stated {'ε' if encoding == 'utf-8' else 'eps'} of" in " ".join(out.split())
-    assert (tmp_path / "ε.csv").stat().st_size > 100
-
-
-def test_guarantee_counts_distances_over_the_corner_of_the_bounds(run):
-    code, out, err = run("guarantee", "multivariate-laplace", "--features", "64")
-    assert (code, err) == (0, "")
-    assert "per unit of distance" in out
-    assert "over the declared diameter 16" in out
-    assert "delta 1e-05" in run("guarantee", "gaussian", "--delta", "1e-5")[1]
-
-
 def test_ledger_reports_and_verifies(run, tmp_path):
     path = tmp_path / "people.ledger"
     book = PrivacyLedger(1.0, path=path, bounds=(0, 1))
@@ -317,14 +231,6 @@ def test_ledger_reports_and_verifies(run, tmp_path):
     assert "A larger epsilon may still be admitted: answers that contradict each other" in out
     assert "exhausted" not in out
     assert "verified: every decision was right" in out
-
-
-def test_what_is_missing_and_has_no_name_is_told_in_its_own_words(run, monkeypatch):
-    def report(*_, **__):
-        raise FileNotFoundError("no such bucket")
-
-    monkeypatch.setattr("skldp.cli._policies.ledger_report", report)
-    assert run("ledger", "bucket") == (2, "", "skldp: no such bucket\n")
 
 
 def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path, monkeypatch):
@@ -347,13 +253,6 @@ def test_ledger_shows_its_head_and_refuses_an_older_record(run, tmp_path, monkey
     code, out, err = run("ledger", paths[0], "--head", "2")
     assert (code, out) == (2, "")
     assert "head must be" in err
-
-
-def test_ledger_reports_on_a_database(run, postgres_url):
-    PrivacyLedger(1.0, path=postgres_url).close()
-    code, out, err = run("ledger", postgres_url, "--verify")
-    assert (code, err) == (0, "")
-    assert "verified: every decision was right" in out
 
 
 def test_ledger_refuses_what_is_none_in_one_line(run, tmp_path):

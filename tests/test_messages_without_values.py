@@ -22,24 +22,28 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import PrivacyLedger, mechanisms
 from skldp.accounting import FiniteQuery, RegressionQuery
-from skldp.domains._columns import Categories, Integers, Interval, OrMissing
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.domains._sparse_rows import SparseRows
 from skldp.learning import Person, RegressionProtocol
 from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
+from skldp.mechanisms import Column
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord
-from skldp.mechanisms.categorical._frequency import clean_probabilities
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     RandomizedResponseWithPrior,
 )
-from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import (
+    OneHotHadamard,
+    OneHotLocalHashing,
+    OneHotRandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
@@ -47,6 +51,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
 )
 from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
@@ -214,20 +219,6 @@ def test_transformers_tell_no_value(name):
         hear("at the end", lambda: fitted)
 
 
-@pytest.mark.parametrize("name", ["bitrand", "projection"])
-def test_dask_tells_no_value(name):
-    array = pytest.importorskip("dask.array")
-    fitted = made(lambda: copy.deepcopy(TRANSFORMERS[name]).fit(ROWS))
-    with listening() as hear:
-        for kind, make in MARKED_ROWS.items():
-            hear(kind, skldp.release_dask, fitted, make())
-            eager = told_by(lambda make=make: np.asarray(make(), dtype=object))[1]
-            if eager is not None and eager.ndim == 2:
-                lazy = array.from_array(eager, chunks=eager.shape)
-                released = skldp.release_dask(fitted, lazy)
-                hear(f"an array of {kind}", released.compute)
-
-
 @pytest.mark.parametrize("name", CATEGORICAL)
 def test_categories_are_not_told(name):
     estimator, learns = CATEGORICAL[name], name == "learnt"
@@ -286,7 +277,7 @@ TABLES = {
     "missing": (
         skldp.TablePrivatizer(
             schema={
-                name: {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
+                name: {"type": "category", "values": ["a", "b", "c"], "missing": "category"}
                 for name in ("x0", "x1", "x2")
             },
             handle_unknown="missing",
@@ -297,7 +288,7 @@ TABLES = {
     "missing numbers": (
         skldp.TablePrivatizer(
             schema={
-                name: {"type": "interval", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
+                name: {"type": "number", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
             },
             encoding="estimates",
         ),
@@ -330,19 +321,6 @@ def test_tables_tell_no_value(name, frame):
         learning = copy.deepcopy(table).set_params(schema=dict.fromkeys(("age", "result", "dose"), "dtype"))
         for kind, make in MARKED_ROWS.items():
             hear(f"learnt, {kind}", learning.fit, make(), learns=True)
-        hear("at the end", lambda: fitted)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 3, None])
-def test_mechanisms_of_several_labels_tell_no_value(classes):
-    mechanism = skldp.papers.LabelMatrixRR(classes=classes)
-    fitted = made(lambda: copy.deepcopy(mechanism).fit(np.tile([[0], [1]], (4, 3))))
-    with listening() as hear:
-        for kind, make in EITHER.items():
-            hear(f"fit, {kind}", copy.deepcopy(mechanism).fit, make(), learns=classes is None)
-            for method in ("transform", "estimate_frequencies"):
-                hear(f"{method}, {kind}", getattr(fitted, method), make())
         hear("at the end", lambda: fitted)
 
 
@@ -429,7 +407,7 @@ def test_what_people_release_for_models_tells_no_value():
 MECHANISMS = {
     "bitrand": mechanisms.bitrand(1.0, (np.zeros(3), np.ones(3))),
     "bitrand, exact": mechanisms.bitrand(9.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True),
-    "bounded": BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
+    "bounded": BoundedFeatures(Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
     **{name: make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")) for name in NUMERIC_MECHANISMS},
     **{
         f"{name} of rows": BoundedFeatures(
@@ -461,13 +439,11 @@ MECHANISMS = {
     "unary": UnaryEncoding(1.0, 3),
     "one-hot": OneHotRandomizedResponse(1.0, 3),
     "subset": SubsetSelection(1.0, 3),
-    "hashing": LocalHashing(1.0, 3),
     "one-hot hashing": OneHotLocalHashing(1.0, 3),
-    "hadamard": HadamardResponse(1.0, 3),
     "one-hot hadamard": OneHotHadamard(1.0, 3),
-    "number or missing": NumberOrMissing.of(OrMissing(Interval(0, 1)), 1.0),
+    "number or missing": NumberOrMissing.of(Column(0, 1, missing="category"), 1.0),
     "mixed": MixedRecord(
-        mechanisms.Columns.of({"a": Interval(0, 1), "b": Categories((0, 1)), "c": Interval(0, 1)}),
+        Columns.of({"a": Column(0, 1), "b": Column(values=(0, 1)), "c": Column(0, 1)}),
         (1.0,) * 3,
     ),
     "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
@@ -480,11 +456,11 @@ DOMAINS = [
     Anywhere(3),
     Codes((2, 2, 2)),
     FiniteSet(np.eye(3)),
-    Interval(0, 1),
-    Integers(0, 1),
-    OrMissing(Interval(0, 1)),
-    Categories(("a", "b")),
-    mechanisms.Columns.of({name: Interval(0, 1) for name in "abc"}),
+    Column(0, 1),
+    Column(0, 1, kind="integer"),
+    Column(0, 1, missing="category"),
+    Column(values=("a", "b")),
+    Columns.of({name: Column(0, 1) for name in "abc"}),
     OneHot(3),
     Constrained(Box((0.0,) * 3, (1.0,) * 3), ((1.0,) * 3,), (2.0,), (0.0,) * 3),
 ]
@@ -560,13 +536,6 @@ def test_queries_tell_no_value(name):
             for method in ("probability_of_high", "unit_response", "estimate"):
                 if hasattr(query, method):
                     hear(f"{method}, {kind}", getattr(query, method), make())
-
-
-def test_functions_of_released_values_tell_none():
-    with listening() as hear:
-        for kind, make in EITHER.items():
-            hear(f"frequencies, {kind}", mechanisms.estimate_frequencies, make(), 4, 0.5, 0.25)
-            hear(f"corrected, {kind}", clean_probabilities, make(), np.eye(2))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skldp._reading import CodeReader, DayReader, NumberReader, Unread, as_array
-from skldp._value_labels import number_label, value_labels
+from skldp._value_labels import value_labels
 
 MISSING, UNREADABLE, UNKNOWN = Unread.MISSING, Unread.UNREADABLE, Unread.UNKNOWN
 ONES = [1, 1.0, np.int8(1), np.int64(1), np.uint64(1), np.float16(1), np.float32(1), Decimal(1), Fraction(1)]
@@ -76,32 +76,6 @@ def test_a_value_of_another_type_is_unreadable_and_raises_nothing(odd, text):
         assert reader.read_all([odd, None]).state.tolist() == [UNREADABLE, MISSING]
 
 
-@pytest.mark.parametrize(
-    "endless", [float("inf"), -np.inf, np.float32("inf"), 10**400, Decimal("1e400"), Decimal("inf")]
-)
-def test_what_no_double_holds_is_unreadable(endless):
-    assert NumberReader().read(endless) is UNREADABLE
-    assert CodeReader((0, 1)).read(endless) is UNREADABLE
-
-
-def test_a_text_is_no_number_unless_it_is_of_a_text_file():
-    for text in ("1", "1.0", "1e0", "+1", "1.", "001", " 1 "):
-        assert NumberReader().read(text) is CodeReader((0, 1)).read(text) is UNREADABLE
-        assert NumberReader(text=True).read(text) == CodeReader((0, 1), text=True).read(text) == 1
-    for text in ("one", "1_0", "nan", "inf", "infinity", "0x1", "1,0", "1e", ".", "", "\u0661", "1" * 5000, "1e999"):
-        assert NumberReader(text=True).read(text) is CodeReader((0, 1), text=True).read(text) is UNREADABLE
-
-
-def test_the_words_of_a_text_file_are_booleans_where_such_are_declared():
-    for text in ("TRUE", "True", "true"):
-        assert CodeReader((False, True), text=True).read(text) == 1
-        assert CodeReader((0, 1), text=True).read(text) == 1
-        assert CodeReader((0, 1)).read(text) is CodeReader((False, True)).read(text) is UNREADABLE
-        assert CodeReader(("true", "no"), text=True).read(text) == (0 if text == "true" else UNKNOWN)
-    for text in ("tRUE", "T", "yes", "1", "1.0"):
-        assert CodeReader((False, True), text=True).read(text) is UNREADABLE
-
-
 def test_a_declared_text_comes_before_what_it_may_be_written_for():
     assert CodeReader(("1.0", "2.0"), text=True).read("1.0") == 0
     assert CodeReader(("1.0", "2.0"), text=True).read("1") is UNKNOWN
@@ -144,23 +118,6 @@ def test_days_are_those_of_the_clock_they_were_written_by():
         late.astimezone(datetime.timezone(datetime.timedelta(hours=-9))),
     ]
     assert DayReader().read_all(both).values.tolist() == [DayReader().read(one) for one in both]
-
-
-@pytest.mark.parametrize(
-    "kind", [pd.DatetimeIndex, pd.Series, lambda times: times.array], ids=["index", "series", "array"]
-)
-def test_an_index_of_times_has_the_days_of_its_zone(kind):
-    times = pd.DatetimeIndex(["2024-02-29T23:30", "2024-03-01T00:30"]).tz_localize("Asia/Tokyo")
-    assert DayReader().read_all(as_array(kind(times))).values.tolist() == [19782, 19783]
-    assert DayReader().read_all(as_array(kind(times.tz_localize(None)))).values.tolist() == [19782, 19783]
-
-
-def test_times_before_1970_are_of_the_day_that_they_are_in():
-    for unit in ("s", "ns"):
-        values = np.array(["1969-12-31T23:00", "1970-01-01T01:00", "NaT"], dtype=f"datetime64[{unit}]")
-        cells = DayReader().read_all(values)
-        assert cells.values.tolist() == [-1, 0, 0]
-        assert cells.state.tolist() == [0, 0, MISSING]
 
 
 CELLS = st.one_of(
@@ -266,8 +223,3 @@ def test_an_error_says_row_column_and_type_and_no_value():
 )
 def test_labels_of_different_values_differ(values):
     assert len(set(value_labels(values))) == len(values)
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_labels_of_numbers_lose_nothing(number):
-    assert float(number_label(number)) == number

@@ -1,11 +1,9 @@
 """Each call warns once of each fault, also inside a pipeline; so does each search."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -54,20 +52,6 @@ def test_a_search_warns_once_and_the_next_one_again(n_searches, model, fixed_noi
     texts = warned(OutOfDomainWarning, lambda: [search.fit(rows, classes) for _ in range(n_searches)])
     # The first fit is on 16 rows.
     assert [text.partition(" lay outside")[0] for text in texts] == ["8 of 16 values (50.0%)"] * n_searches
-
-
-def test_what_a_search_has_chosen_warns_of_its_own_rows(fixed_noise):
-    rows, classes = np.tile([[0.0], [2.0]], (12, 1)), np.arange(24) // 2 % 2
-    search = GridSearchCV(make_pipeline(skldp.NumericPrivatizer(), LogisticRegression()), {}, cv=3)
-    assert len(warned(OutOfDomainWarning, lambda: search.fit(rows, classes))) == 1
-    assert len(warned(OutOfDomainWarning, lambda: search.predict(rows))) == 1
-
-
-def test_fits_outside_a_search_all_warn(fixed_noise):
-    release = skldp.NumericPrivatizer()
-    copies = [clone(release), pickle.loads(pickle.dumps(clone(release))), clone(release)]
-    texts = warned(OutOfDomainWarning, lambda: [one.fit_transform(X) for one in (release, release, *copies)])
-    assert len(texts) == 5
 
 
 @pytest.mark.parametrize("name", ["transform", "in a pipeline", "numbers", "published", "learnt labels"])

@@ -10,7 +10,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import skldp
-from skldp.estimators._base import in_threads
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-1, 1, (3_000, 4)), RNG.integers(0, 2, 3_000)
@@ -60,8 +59,3 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_called_without_n_jobs_starts_none(name):
     CALLS[name]()
-
-
-def test_the_fixture_notices_a_thread():
-    with pytest.raises(RuntimeError, match="can't start"):
-        in_threads(pow, [2, 3], [3, 2], n_jobs=2)

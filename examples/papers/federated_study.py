@@ -20,7 +20,7 @@ from skldp.study import federated_learning
 from skldp.study._curve import has_seed
 from skldp.study._displays import draw_epsilon_axis
 from skldp.study._federated_learning import FederatedRun
-from skldp.study._results import ResultTable, columns_of, columns_of_records
+from skldp.study._results import ResultTable, columns_of_records, result_columns
 
 FEDERATED_AXES = {
     "published": ("published_epsilon", "epsilon as the papers count it"),
@@ -354,7 +354,7 @@ class FederatedDisplay:
                 raise ValueError(f"{name} must be one of {tuple(known)}. Got {value!r} instead.")
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
-        table = columns_of(self.frame)
+        table = result_columns(self.frame)
         column, label = FEDERATED_AXES[self.epsilon_axis]
         for name in dict.fromkeys(table["setting"].tolist()):
             rows = table["setting"] == name

@@ -13,7 +13,7 @@ from skldp._tables import require
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.study._catalogue import make_named
 from skldp.study._inversion import audit_inversion, inversion_bound
-from skldp.study._results import ResultTable, columns_of, columns_of_records
+from skldp.study._results import ResultTable, columns_of_records, result_columns
 
 __all__ = ["InversionDisplay", "InversionRow", "InversionTable", "inversion_study"]
 
@@ -229,7 +229,7 @@ class InversionDisplay:
             If the rows are of several sets of candidates, or none has a finite epsilon.
         """
         plt = require("matplotlib.pyplot")
-        table = columns_of(self.frame)
+        table = result_columns(self.frame)
         sizes = np.unique(table["n_candidates"]).tolist()
         if len(sizes) != 1:
             raise ValueError(f"frame must be of one set of candidates. Got sets of {sizes} instead.")

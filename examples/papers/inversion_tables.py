@@ -13,8 +13,8 @@ from skldp.estimators._table_encoding import widths
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms._rows import RowMechanism
+from skldp.mechanisms.categorical._one_hot import OneHotMechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import OneHotMechanism
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 from skldp.study import audit_inversion
@@ -134,8 +134,8 @@ def cell_likelihood(mechanism: RowMechanism, released: _Floats, value: float) ->
     if isinstance(mechanism, NumberOrMissing):
         is_missing, missing = math.isnan(value), np.isnan(released[:, 0])
         told = mechanism.told_probability if is_missing else mechanism.hidden_probability
-        there = np.where(missing, mechanism.values.middle, released[:, 0])[:, None]
-        number = cell_likelihood(mechanism.number, there, mechanism.values.middle if is_missing else value)
+        there = np.where(missing, mechanism.values.center, released[:, 0])[:, None]
+        number = cell_likelihood(mechanism.number, there, mechanism.values.center if is_missing else value)
         return np.where(missing, math.log(told), math.log1p(-told) + number)
     assert isinstance(mechanism, BoundedFeatures)
     unit, center, radius = mechanism.mechanism, float(mechanism.center[0]), float(mechanism.radius[0])

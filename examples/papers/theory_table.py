@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from skldp._tables import require
-from skldp.study._results import ResultTable, columns_of
+from skldp.study._results import ResultTable, result_columns
 
 __all__ = ["TheoryDisplay", "TheoryTable"]
 
@@ -179,7 +179,7 @@ class TheoryDisplay:
             return replace(self.frame, **chosen)
         if "x" not in chosen or "y" not in chosen:
             raise ValueError(f"A frame needs x and y, the columns to draw. Got x={self.x!r} and y={self.y!r} instead.")
-        return TheoryTable("", columns_of(self.frame), **chosen)
+        return TheoryTable("", result_columns(self.frame), **chosen)
 
     def _draw_panel(self, ax: Any, table: TheoryTable) -> None:
         keys = list(zip(*(table.columns[name].tolist() for name in table.lines), strict=True)) or [()] * len(table)

@@ -23,13 +23,13 @@ from skldp._checks import check_choice, check_positive
 from skldp.accounting._query import Query, ReleaseQuery, charge_of, charge_parts, released_loss, zcdp_of
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import (
+    is_within,
     loss_of_zcdp,
     nats_above,
     nats_below,
     saturated_sum,
     units_above,
     units_below,
-    within,
     zcdp_budget,
 )
 from skldp.accounting.losses._cohorts import AnswerTable, History, LinearTable, PointTable
@@ -126,8 +126,8 @@ class Rule:
 def surely_admits(rule: Rule, spent: Ints, query: Query) -> Bools:
     """Return a mask of the histories whose total charge is within the budget."""
     after = saturated_sum(spent, charge_parts(query))
-    admitted = within(after[:, :2], rule.budget)
-    return admitted if rule.zcdp_budget is None else admitted | within(after[:, 2:], rule.zcdp_budget)
+    admitted = is_within(after[:, :2], rule.budget)
+    return admitted if rule.zcdp_budget is None else admitted | is_within(after[:, 2:], rule.zcdp_budget)
 
 
 def decide(

@@ -121,7 +121,7 @@ def nats_of_sums(sums: Ints) -> Floats:
     return np.array([math.inf if one >= BEYOND_SUMS else nats_above(one) for one in units], dtype=np.float64)
 
 
-def within(sums: Ints, budget: int) -> Bools:
+def is_within(sums: Ints, budget: int) -> Bools:
     """Return a mask of the sums that are at most a budget; a saturated sum never is."""
     high, low = as_parts(min(budget, BEYOND_SUMS - 1)).tolist()
     carried = sums[..., 0] + (sums[..., 1] >> _LOW_BITS)

@@ -15,7 +15,7 @@ from rich.text import Text
 from skldp._checks import check_epsilon
 from skldp._tables import require
 from skldp._texts import escaped
-from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 
 # Replacements for ASCII terminals.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
@@ -54,35 +54,35 @@ def _file_option(about: str, flag: str | None = None, **more: Any) -> Any:
     return typer.Option(*filter(None, [flag]), help=about, rich_help_panel="File options", **more)
 
 
-TargetOption = Annotated[str | None, _file_option("The column of the target.")]
-BoundsOption = Annotated[
+Target = Annotated[str | None, _file_option("The column of the target.")]
+Bounds = Annotated[
     str | None, _file_option("The declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
-TargetBoundsOption = Annotated[
+TargetBounds = Annotated[
     str | None, _file_option("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
 ]
-TransformOption = Annotated[str, _file_option("none, or log: the study is of the logarithm of a numeric target.")]
-ColumnsOption = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
-SchemaOption = Annotated[
+Transform = Annotated[str, _file_option("none, or log: the study is of the logarithm of a numeric target.")]
+Columns = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
+Schema = Annotated[
     str | None,
     _file_option(
         "The declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
         "file."
     ),
 ]
-SeparatorOption = Annotated[
+Separator = Annotated[
     str | None, _file_option("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
 ]
-DecimalOption = Annotated[str, _file_option("Decimal mark of the numbers of a .csv file: a point or a comma.")]
-EncodingOption = Annotated[str, _file_option("Encoding of a .csv file.")]
-MissingOption = Annotated[
+Decimal = Annotated[str, _file_option("Decimal mark of the numbers of a .csv file: a point or a comma.")]
+Encoding = Annotated[str, _file_option("Encoding of a .csv file.")]
+Missing = Annotated[
     Names | None,
     _file_option("Texts of missing cells of a .csv file beside empty ones, with commas, such as NA.", parser=Names),
 ]
-NoHeaderOption = Annotated[
+NoHeader = Annotated[
     bool, _file_option("The first row of a .csv file is a record; columns are named 0, 1, ...", flag="--no-header")
 ]
-CountUnknownOption = Annotated[
+CountUnknown = Annotated[
     bool,
     _file_option(
         "Replace undeclared categories and missing values as a policy of the columns does, instead of an error.",
@@ -113,9 +113,9 @@ def keep_inputs(read: Iterable[object], *written: Path | None) -> None:
             raise typer.BadParameter(f"The command reads {one} and cannot write to it; name another file to write.")
 
 
-def made_up_row(columns: Sequence[DeclaredColumn]) -> Any:
+def made_up_row(columns: Sequence[Column]) -> Any:
     """Return a frame with one row of public values: low bounds and first categories."""
-    ends = [np.array([column.low if isinstance(column, NumberColumn) else 0.0]) for column in columns]
+    ends = [np.array([0.0 if column.has_codes else column.low]) for column in columns]
     cells = {column.name: column.from_numbers(end) for column, end in zip(columns, ends, strict=True)}
     return require("pandas").DataFrame(cells)
 

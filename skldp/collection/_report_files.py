@@ -15,9 +15,9 @@ from skldp.collection._report_tables import (
     REPORT,
     RefusedFileError,
     ReportColumns,
-    columns_of,
     has_reports,
     join,
+    report_columns,
     sorted_once,
 )
 
@@ -62,7 +62,7 @@ def read_one(policy: Policy, report: bytes) -> PolicyReport | Rejected:
 
 def _found(policy: Policy, parsed: list[PolicyReport | Rejected]) -> Found:
     reports = [one for one in parsed if isinstance(one, PolicyReport)]
-    return Found(columns_of(policy, reports), parsed.count(Rejected.FOREIGN), parsed.count(Rejected.BROKEN))
+    return Found(report_columns(policy, reports), parsed.count(Rejected.FOREIGN), parsed.count(Rejected.BROKEN))
 
 
 def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
@@ -79,7 +79,7 @@ def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
     except RefusedFileError:
         is_known = False
     if not is_known:
-        yield Found(columns_of(policy, []), batch.num_rows, 0)
+        yield Found(report_columns(policy, []), batch.num_rows, 0)
         return
     column = batch.column(batch.schema.names.index(REPORT))
     # Refuses buffers that are shorter than their length says.
@@ -103,7 +103,7 @@ def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
         raise
     # A part that pyarrow cannot read counts once as broken; the parts before it count.
     except (ValueError, OSError, pa.ArrowException):
-        yield Found(columns_of(policy, []), 0, 1, is_readable=False)
+        yield Found(report_columns(policy, []), 0, 1, is_readable=False)
 
 
 def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
@@ -118,7 +118,7 @@ def _read_parquet(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
                 "before it is written."
             )
         if not has_reports(policy, parquet.schema_arrow):
-            yield Found(columns_of(policy, []), n_rows, 0)
+            yield Found(report_columns(policy, []), n_rows, 0)
             return
         for batch in parquet.iter_batches(batch_size=_ROWS, columns=[REPORT]):
             yield from read_batch(policy, batch)
@@ -234,7 +234,7 @@ class ReportStore:
         if not isinstance(policy, Policy):
             raise TypeError(f"policy must be a Policy, as of Policy.load; got {type(policy).__name__}.")
         self.policy = policy
-        self._parts: list[ReportColumns] = [columns_of(policy, [])]
+        self._parts: list[ReportColumns] = [report_columns(policy, [])]
         self._waiting: list[PolicyReport] = []
         self._foreign = self._broken = self._read = 0
 
@@ -357,7 +357,7 @@ class ReportStore:
     def _convert_waiting(self) -> None:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
-            self._keep(columns_of(self.policy, waiting))
+            self._keep(report_columns(self.policy, waiting))
 
     def _keep(self, columns: ReportColumns) -> None:
         """Append reports; drop repeated ones once they may be half of all."""

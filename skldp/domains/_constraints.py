@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._checks import check_integer
-from skldp.domains._domain import Clipped, Domain, check_finite, own_vectors
+from skldp.domains._domain import Clipped, Domain, check_finite_rows, own_vectors
 from skldp.domains._norms import weighted_sums
 
 LARGEST_BLOCK = 2**20
@@ -75,7 +75,7 @@ class OneHot(Domain):
 
     def clip(self, rows: np.ndarray) -> Clipped:
         """Move rows to the nearest member, ties to the fallback."""
-        check_finite(rows)
+        check_finite_rows(rows)
         n_ones = np.count_nonzero(rows == 1, axis=1)
         as_declared = (n_ones <= 1) if self.at_most_one else (n_ones == 1)
         as_declared &= n_ones + np.count_nonzero(rows == 0, axis=1) == self.size

@@ -19,7 +19,7 @@ from skldp.accounting.ledger._ledger_answers import Answering, Call
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.accounting.ledger._state import declared_settings
 from skldp.accounting.losses._region import region_of
-from skldp.domains._columns import check_column_names
+from skldp.domains._columns import check_same_columns
 from skldp.domains._domain import Box, Domain
 from skldp.estimators._base import LEDGER, warn_moved_rows
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
@@ -57,19 +57,20 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     ----------
     estimator : estimator
         A linear, Poisson, gamma, Tweedie or binary logistic regression, a LinearSVC (its decision is asked), a linear
-        classifier of more classes (the predicted class is asked), or a Pipeline, a search or a
-        TransformedTargetRegressor around one, as for ``query_from_estimator``. Wrap a fitted model in
-        a :class:`~sklearn.frozen.FrozenEstimator`.
+        classifier of more classes (the predicted class is asked), or a search around one. A Pipeline may start with
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or SimpleImputer. A TransformedTargetRegressor may
+        scale the target or take its logarithm (``func=np.log, inverse_func=np.exp``). Wrap a fitted model in a
+        :class:`~sklearn.frozen.FrozenEstimator`.
     epsilon : float, default=1.0
         Budget (natural log) of one answer.
     total_epsilon : float, default=None
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
     bounds : tuple (low, high), dict or Domain, default=None
         Domain of X: two numbers, two lists of one number per feature, a dict of pairs by column name, or a
-        :class:`~skldp.Domain`, such as :class:`~skldp.mechanisms.Columns` of intervals, whole numbers and one-hot
-        blocks, with or without linear inequalities. None takes that of the ledger if it has one, else the range of the
-        public X of `fit`. People's values outside are clipped without a warning; `fit` warns of public ones outside
-        declared bounds.
+        :class:`~skldp.Domain` of intervals, whole numbers and one-hot blocks, with or without linear inequalities, such
+        as :func:`~skldp.domain_from_transformer` returns. None takes that of the ledger if it has one, else the range
+        of the public X of `fit`. People's values outside are clipped without a warning; `fit` warns of public ones
+        outside declared bounds.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.
@@ -245,7 +246,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             X, y = validate_finite(self, given, y=y, y_numeric=not is_classifier(self.estimator), reset=True)
         ledger = self._find_ledger()
         region = region_of(self._find_bounds(X, ledger), n_features=X.shape[1])
-        check_column_names(region.domain, getattr(self, "feature_names_in_", None))
+        check_same_columns(region.domain, getattr(self, "feature_names_in_", None))
         # A model that was fitted on a frame takes frames without a warning.
         rows = given if hasattr(self, "feature_names_in_") else X
         model = clone(self.estimator).fit(rows, y, **self._routed(fit_params))

@@ -44,64 +44,12 @@ def query_from_estimator(
     output_bounds: tuple[float, float] | None = None,
     of_class: Any = None,
 ) -> RegressionQuery | ClassQuery | SoftmaxQuery:
-    r"""Make a query from a fitted linear model.
+    r"""Make a query from a fitted linear model; raise ValueError for another one, as a comparison of predictions says.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Any fitted model with ``coef_`` and ``intercept_`` whose ``predict`` is :math:`\theta x + c` or, of a Poisson,
-        gamma or Tweedie regressor with a log link, :math:`e^{\theta x + c}`; or a binary classifier whose
-        ``predict_proba`` is the logistic function of it. For one with only a ``decision_function``, such as LinearSVC,
-        the query is about the decision; for a linear classifier with more classes, about the predicted class. A
-        `Pipeline` may start with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler, whose maps are folded into
-        the coefficients, and with a SimpleImputer, which keeps rows without NaN. A `TransformedTargetRegressor` may
-        scale the target or take its logarithm (``func=np.log, inverse_func=np.exp``). A `FrozenEstimator` and a
-        refitted search are unwrapped.
-    epsilon : float
-        Natural-log budget of one answer.
-    bounds : tuple (low, high), dict or Domain, default=None
-        The domain of x: a number or one per feature each; a dict of pairs by the column names that the model was fitted
-        with; or a ``Domain`` as in :func:`~skldp.accounting.realized_loss`.
-    output_bounds : tuple (a, b), default=None
-        Range of the two-valued answer. None takes the exact range of the prediction, or of the decision, over
-        `bounds`; it is (0, 1) for a classifier with probabilities.
-    of_class : label, default=None
-        Class of a softmax model with more than two classes whose predicted probability the query is about. None is a
-        query about the predicted class.
-
-    Returns
-    -------
-    RegressionQuery, or a query about classes
-        ``"linear"`` where the model stays within `output_bounds` over `bounds`, ``"truncated"`` where it may leave
-        them, ``"exponential"`` with a log link, ``"logistic"`` for a classifier with probabilities. For more than two
-        classes, the query's ``kind`` is ``"classes"``, or ``"softmax"`` about one of them.
-
-    Raises
-    ------
-    ValueError
-        If the model is not linear, has several outputs, or has another number of features than `bounds`; if neither
-        `bounds` nor `output_bounds` is given for a regressor; if `output_bounds` is given for classes; if `of_class`
-        is none of more than two classes of a softmax model.
-    NotFittedError
-        If it is not fitted.
-
-    Warns
-    -----
-    OutOfDomainWarning
-        If the model can leave `output_bounds`: its predictions are then truncated.
-
-    Notes
-    -----
-    Predictions of the model at a few points are compared with those of the query; a model with another link is refused.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from skldp.estimators._from_estimator import query_from_estimator
-    >>> model = LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])
-    >>> query = query_from_estimator(model, epsilon=1.0, bounds=(0, 2))
-    >>> query.kind, [round(v, 6) for v in query.output_bounds]
-    ('linear', [1.0, 5.0])
+    The model is one that ``predict`` gives :math:`\theta x + c` or the exponential of it, or a classifier by the
+    logistic function of it, by its sign or by the largest of several. The maps of scalers are folded into the
+    coefficients. `bounds` are the domain of x and `output_bounds` the two values of an answer, by default the exact
+    range over `bounds`. `of_class` is the class of a softmax model whose probability is asked.
     """
     if isinstance(bounds, dict):
         bounds = check_bounds_by_column(bounds, estimator)

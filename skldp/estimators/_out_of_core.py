@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skldp.domains._columns import Columns
-from skldp.domains._domain import check_finite
+from skldp.domains._domain import check_finite_rows
 from skldp.estimators._base import Keyed, LocalTransformer, counted_in, in_threads, warn_out_of_domain
 from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._validation import warn
@@ -101,7 +101,7 @@ def release_blocks(
                 # Numbers may be missing.
                 estimator.mechanism_.domain.clip(rows)
             elif rows.dtype.kind == "f":
-                check_finite(rows)
+                check_finite_rows(rows)
         except ValueError as error:
             error.add_note(f"Positions are counted within the block of X that begins at row {start}.")
             raise

@@ -125,7 +125,7 @@ class ReleaseKey:
             Further inputs of the subkey, joined injectively.
         """
         person = purpose.encode().ljust(hashlib.blake2b.PERSON_SIZE, b"\0")
-        return hashlib.blake2b(joined(*parts), key=self._secret, person=person, digest_size=32).digest()
+        return hashlib.blake2b(joined_bytes(*parts), key=self._secret, person=person, digest_size=32).digest()
 
     def __repr__(self) -> str:
         return f"ReleaseKey(fingerprint={self.fingerprint!r})"
@@ -155,7 +155,7 @@ def _read_secret(path: str) -> bytes:
         return file.read(_N_BYTES + 1)
 
 
-def joined(*parts: bytes) -> bytes:
+def joined_bytes(*parts: bytes) -> bytes:
     """Join byte strings injectively: each is preceded by its length."""
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
 

@@ -13,20 +13,22 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer
-from skldp.domains._columns import Columns, Integers, Interval, OrMissing
+from skldp.domains._column import Column
+from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._odds import split_epsilon, sum_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 from skldp.mechanisms._shares import mechanism_names, n_categories, number_mechanism
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
-from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import (
+from skldp.mechanisms.categorical._one_hot import (
+    CATEGORICAL_MECHANISMS,
     OneHotMechanism,
     OneHotRandomizedResponse,
+    make_categorical_mechanism,
     original_second_moment_of,
 )
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 # Columns named in the one-line basis of a guarantee.
@@ -281,12 +283,10 @@ class MixedRecord(_Record):
 def _part(domain: Domain, epsilon: float, mechanism: str) -> RowMechanism:
     size = n_categories(domain)
     if size is not None:
-        if mechanism == "krr":
-            return RandomizedResponse(float(epsilon), size)
         made = make_categorical_mechanism(mechanism, float(epsilon), size)
-        return made.law if isinstance(made, OneHotRandomizedResponse) else made
-    if isinstance(domain, OrMissing):
+        return RandomizedResponse(float(epsilon), size) if isinstance(made, OneHotRandomizedResponse) else made
+    assert isinstance(domain, Column)
+    if domain.may_be_nan:
         return NumberOrMissing.of(domain, float(epsilon), mechanism)
-    assert isinstance(domain, Interval | Integers)
-    low, high = (float(domain.low),), (float(domain.high),)
-    return BoundedFeatures(number_mechanism(float(epsilon), mechanism), low, high, n_sampled=1, stated=float(epsilon))
+    unit, (low, high) = number_mechanism(float(epsilon), mechanism), domain.ends
+    return BoundedFeatures(unit, (low,), (high,), n_sampled=1, stated=float(epsilon))

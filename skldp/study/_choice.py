@@ -205,7 +205,7 @@ def plan_questions(
     ----------
     queries : sequence of RegressionQuery
         Queries in order; a repeated query is answered again. Their own epsilons are ignored. The `query_` of a
-        :class:`~skldp.BayesianFilter` is one; ``query_from_estimator`` makes one of a model.
+        :class:`~skldp.BayesianFilter` is one.
     X : array-like of shape (n_people, n_features)
         PUBLIC rows with a distribution like that of the people: the result depends on them.
     total_epsilon : float

@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import check_choice
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
-from skldp.study._results import columns_of
+from skldp.study._results import result_columns
 
 _AXES = {
     "stated": ("stated_epsilon", "Stated epsilon"),
@@ -103,10 +104,9 @@ class PrivacyUtilityDisplay:
         ValueError
             If `epsilon_axis` is unknown, the table holds several mechanisms, or no point has a finite epsilon.
         """
-        if self.epsilon_axis not in _AXES:
-            raise ValueError(f"epsilon_axis must be one of {list(_AXES)}; got {self.epsilon_axis!r}.")
+        check_choice("epsilon_axis", self.epsilon_axis, _AXES)
         column, label = _AXES[self.epsilon_axis]
-        table = columns_of(self.frame)
+        table = result_columns(self.frame)
         mechanisms = np.unique(table.get("mechanism", ())).tolist()
         if len(mechanisms) > 1:
             raise ValueError(f"frame must hold the curve of one mechanism; got {mechanisms}.")

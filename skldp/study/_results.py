@@ -47,7 +47,7 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def columns_of(table: Any) -> dict[str, np.ndarray]:
+def result_columns(table: Any) -> dict[str, np.ndarray]:
     """Return the columns of a result, a DataFrame or a dict of arrays."""
     columns: Mapping[str, Any] = table.to_dict() if isinstance(table, ResultTable) else table
     return {name: np.asarray(columns[name]) for name in columns}

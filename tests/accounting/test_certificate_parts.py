@@ -20,7 +20,7 @@ from skldp.accounting.losses._certificate import (
     vertex_maximum,
 )
 from skldp.accounting.losses._region import UNIT
-from skldp.accounting.losses._sampled_law import CHANCE_ERROR, sampled_law
+from skldp.accounting.losses._sampled_law import CHANCE_ERROR, answer_law
 
 INTERVALS = [
     *[(-2.0, -1.0), (-1.0, 0.0), (-1.0, 0.4), (-0.3, 1.4), (0.0, 1.0), (0.0, 0.3), (0.2, 0.7), (0.5, 1.0), (0.5, 3.0)],
@@ -34,7 +34,7 @@ SHARES = [-1e3, -1.0, -0.3, -1e-9, 0.0, 1e-300, 1e-9, 0.01, 0.1, 0.3, 0.5, 0.7, 
 @pytest.mark.parametrize("kind", ["truncated", "logistic"])
 def test_every_one_dimensional_maximum_is_the_true_one(kind, epsilon, sign):
     """At each slope: no point of the interval lies above, and some point lies nearly as high."""
-    law = sampled_law([RegressionQuery(kind, [1.0], 0.0, (0, 1), epsilon)], [1], np.array([[-100.0], [100.0]]))
+    law = answer_law([RegressionQuery(kind, [1.0], 0.0, (0, 1), epsilon)], [1], np.array([[-100.0], [100.0]]))
     q, t = law.smallest[0] + sign * CHANCE_ERROR, law.reach[0]
     # Slopes about those that g has: at a ramp's start and end, at a logistic function's bend, and along chords.
     steepest = [t / q, t / (q + t), t] if kind == "truncated" else [np.tanh(epsilon / 4)]
@@ -64,7 +64,7 @@ def test_every_maximum_of_a_curved_ramp_is_the_true_one(growth, output, epsilon,
     """Convex, concave, and as good as straight between the kinks, where rounding must not decide which."""
     k = {"least": 1e-6, "straight": float(np.log1p(np.expm1(epsilon)))}.get(growth, growth)
     query = RegressionQuery("exponential", [k], 0.0, (1.0, float(np.exp(k))), epsilon)
-    law = sampled_law([query], [output], np.array([[-100.0], [100.0]]))
+    law = answer_law([query], [output], np.array([[-100.0], [100.0]]))
     k = float(law.growth[0])
     assert k == (query.growth if output else -query.growth)
     q, t = law.smallest[0] + sign * CHANCE_ERROR, law.reach[0]
@@ -112,7 +112,7 @@ def test_what_is_sampled_lies_within_the_stated_errors(problem, seed):
     points = np.concatenate([box, rng.uniform(size=(3, box.shape[1])) * (box[1] - box[0]) + box[0]])
     for query in {query.key: query for query in queries}.values():
         for output in (0, 1):
-            law = sampled_law([query], [output], box)
+            law = answer_law([query], [output], box)
             if not len(law):
                 continue
             error = Fraction(law.error[0])
@@ -128,7 +128,7 @@ def test_sampled_probabilities_are_off_by_more_than_nothing():
     query = RegressionQuery("linear", [0.1, 0.7, -0.3], 0.1, (-1.1, 1.3), 3.0)
     far, near = np.array([[-1e3] * 3, [1e3] * 3]), np.array([[-1.0] * 3, [1.0] * 3])
     for box, without_argument in ((near, False), (far, True)):
-        law = sampled_law([query], [1], box)
+        law = answer_law([query], [1], box)
         off = []
         for x in rng.uniform(-1, 1, (40, 3)):
             sampled = Decimal(int(query.thresholds(x[None, :])[0])) / 2**64
@@ -159,7 +159,7 @@ def test_only_a_sum_that_peaks_at_a_vertex_is_looked_at_there():
         ([within, late], [0, 1], -1, True),
         ([within, bent], [0, 1], -1, False),
     ):
-        law = sampled_law(queries, outputs, box)
+        law = answer_law(queries, outputs, box)
         assert peaks_at_vertices(law, sign) is expected
         assert np.isfinite(vertex_maximum(law, sign)[0]) == expected
 
@@ -169,7 +169,7 @@ def test_a_bound_has_every_rounding_in_it():
     rng = np.random.default_rng(0)
     box = np.array([[-1.0] * 4, [1.0] * 4])
     queries = [RegressionQuery("linear", rng.uniform(-0.2, 0.2, 4), 0.0, (-1, 1), 0.5) for _ in range(300)]
-    law = sampled_law(queries, rng.integers(0, 2, 300).tolist(), box)
+    law = answer_law(queries, rng.integers(0, 2, 300).tolist(), box)
     x = rng.uniform(-1, 1, 4)
     ends = law.ranges(box[:1], box[1:])
     for size in [1e-3, 1.0, *[1e6] * 10, *[1e12] * 10]:
@@ -196,7 +196,7 @@ def test_the_leaves_of_any_tree_cover_the_box(seed):
     rng = np.random.default_rng(seed)
     box = np.array([[-1.0, 0.2, 0.5], [1.0, 0.9, 0.5]])
     queries = [RegressionQuery("linear", rng.uniform(-1, 1, 3), 0.1, (-3, 3), 1.0) for _ in range(4)]
-    law = sampled_law(queries, [0, 1, 0, 1], box)
+    law = answer_law(queries, [0, 1, 0, 1], box)
     points = np.concatenate([rng.uniform(size=(300, 3)) * (box[1] - box[0]) + box[0], box])
     arguments = points @ law.coef.T + law.offset
     for _ in range(20):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from accounting.reference import linear_decisions, worst_sampled_loss
 
-from skldp.accounting import _decide
 from skldp.accounting._decide import Rule, decide, surely_admits
 from skldp.accounting._filters import BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._query import charge_parts
@@ -184,24 +183,12 @@ def test_a_fault_in_the_search_refuses_and_does_not_pass(monkeypatch, fault):
     assert linear_decisions(asked[:2], [history], asked[-1], epsilon=truth - 0.05, bounds=bounds) != [True]
 
 
-def always(*arguments, **options):
-    return True
-
-
 def everybody(rule, queries, histories, query, **options):
     return [True] * len(histories)
 
 
 def in_the_table(table, queries, histories, query, **options):
     return [True] * len(histories)
-
-
-def nobody(rule, answers, query):
-    return np.zeros(len(answers), dtype=bool)
-
-
-def not_in_the_table(table, queries, histories, query, **options):
-    return [None] * len(histories)
 
 
 @pytest.mark.slow
@@ -220,41 +207,6 @@ def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, 
     ledger.close()
     assert any("took 1 people ('ann') over their budget" in problem for problem in problems)
     assert problems[-1] == "The loss of 1 people ('ann') exceeds their budget of 2.06."
-
-
-def first_output_only(rule, loss, query, answers):
-    queries, outputs = answers
-    return loss([*queries, query], [*outputs, 0], rule.epsilon).upper <= rule.epsilon
-
-
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    [("_epsilons_admit", always), ("_losses_admit", always), ("_losses_admit", first_output_only)],
-)
-@pytest.mark.parametrize("rule", ["simplified", "bayesian"])
-def test_verification_finds_what_a_fault_in_the_one_decision_admitted(monkeypatch, name, fault, rule):
-    """Also where the answer that was given in the end has cost nobody more than the budget."""
-    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
-    monkeypatch.setattr(_decide, name, fault)
-    monkeypatch.setattr(LinearTable, "decisions", not_in_the_table)
-    monkeypatch.setattr(_decide, "_surely_refused", nobody)
-    with closing(PrivacyLedger(0.6, bounds=(-1, 1), rule=rule)) as ledger:
-        # The second answer takes the first one back, but another 1 would have cost 1.
-        for output in (1, 0):
-            assert ledger.answer(query, ["ann"], lambda people, o=output: [o], repeat=True).accepted[0]
-        problems = ledger.verify().problems
-    assert problems == ("Release 2 took 1 people ('ann') over their budget of 0.6.",)
-
-
-def test_verification_adds_up_epsilons_itself(monkeypatch):
-    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
-    monkeypatch.setattr(_decide, "_epsilons_admit", always)
-    with closing(PrivacyLedger(0.6, bounds=(-1, 1), rule="basic")) as ledger:
-        for _ in range(2):
-            assert ledger.answer(query, ["ann"], lambda people: [0], repeat=True).accepted[0]
-        # Nor does it add up as they do.
-        monkeypatch.setattr(_decide, "charge_of", lambda query: 0)
-        assert ledger.verify().problems[0] == "Release 2 took 1 people ('ann') over their budget of 0.6."
 
 
 def test_verification_counts_epsilons_itself(monkeypatch):

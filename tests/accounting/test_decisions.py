@@ -8,7 +8,6 @@ from skldp.accounting._query import charge_parts
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import saturated_sum
 from skldp.accounting.losses._realized_loss import LossBounds
-from skldp.mechanisms._finite_query import FiniteQuery
 
 QUERIES = [
     RegressionQuery("linear", [slope], 0.0, (-2, 2), epsilon) for slope in (1.0, -2.0) for epsilon in (0.1, 0.25)
@@ -38,40 +37,8 @@ def test_the_quick_yes_is_never_a_yes_that_the_filter_would_not_give(history, na
                 assert rule.loss_bounds([*queries, query], [*outputs, output]).upper <= epsilon + 1e-3
 
 
-def test_ten_tenths_are_one():
-    rule = Rule("basic", 1.0)
-    histories = [([0] * 9, [1] * 9), ([0] * 10, [1] * 10)]
-    assert decide(rule, QUERIES, histories, QUERIES[0]) == [True, False]
-    assert rule.loss_bounds([QUERIES[0]] * 10, [1] * 10).upper == pytest.approx(1.0)
-
-
 def test_a_certified_loss_may_reach_the_budget_and_not_the_next_double():
     rule, query = Rule("bayesian", 0.6, (-1, 1)), QUERIES[0]
     for upper, admitted in ((0.6, True), (np.nextafter(0.6, 1), False), (np.inf, False)):
         bounds = LossBounds(0.0, upper, None, None, True, "")
         assert _losses_admit(rule, lambda *asked, bounds=bounds: bounds, query, ([], [])) is admitted
-
-
-def test_what_is_left_to_search_goes_to_the_workers_in_order():
-    """Sums, the table and two points settle what they can; the others come back to their own places."""
-    queries = [RegressionQuery("truncated", [slope], 0.0, (-0.5, 0.5), 0.25) for slope in (1.0, -1.0)]
-    rule = Rule("bayesian", 0.6, (-1, 1))
-    histories = [([0, 0], [1, 1]), ([], []), ([0, 1], [1, 1]), ([0, 0, 0], [0, 1, 1])]
-    seen = []
-
-    def workers(function, items):
-        seen.append(len(items))
-        return [function(item) for item in items]
-
-    together = decide(rule, queries, histories, queries[0], table=rule.table_for(queries[0]), workers=workers)
-    assert together == [decide(rule, queries, [one], queries[0])[0] for one in histories] == [False, True, True, True]
-    assert seen == [2]
-
-
-def test_an_output_that_nobody_can_give_refuses_nobody():
-    """Its loss was NaN, which no budget admits."""
-    tables = [[[0.5, 0.5], [0.4, 0.6]], [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]]]
-    for query in map(FiniteQuery.from_probabilities, tables):
-        # The loss after either answer fits; the loss so far and a whole epsilon do not.
-        assert decide(Rule("bayesian", 0.38), [query], [([0], [1])], query) == [True]
-        assert decide(Rule("bayesian", 0.36), [query], [([0], [1])], query) == [False]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp import PrivacyLedger
-from skldp.accounting import FiniteQuery, RegressionQuery
+from skldp.accounting import RegressionQuery
 from skldp.exceptions import LedgerError
 
 LINE = RegressionQuery("linear", coef=[1.0], intercept=0.0, output_bounds=(0, 1), epsilon=0.4)
@@ -40,20 +40,6 @@ def test_a_preview_is_what_is_decided_then(data, rule, budget):
         assert (after <= preview.worst_losses + 1e-12).all()
         assert (preview.costs <= query.exact_epsilon + 1e-2 + 1e-9).all()
         assert (preview.costs[~answers.fresh] == 0).all()
-
-
-def test_recorded_answers_are_free_and_repeating_them_is_not():
-    ledger = PrivacyLedger(1.0, bounds=(0, 1))
-    ledger.answer(LINE, ["ann", "bob"], lambda people: [1, 0])
-    ledger.answer(LINE, ["bob"], lambda people: [0], repeat=True)
-    again = ledger.would_answer(LINE, ["bob", "ann"])
-    assert again.accepted.tolist() == again.recorded.tolist() == [True, True]
-    assert again.costs.tolist() == [0.0, 0.0]
-    fresh = ledger.would_answer(LINE, ["bob", "ann"], repeat=True)
-    assert fresh.accepted.tolist() == [False, True]
-    assert not fresh.recorded.any()
-    assert fresh.costs == pytest.approx([0.0, 0.4])
-    assert fresh.losses == pytest.approx([0.8, 0.4])
 
 
 def test_nothing_is_asked_or_recorded(tmp_path):
@@ -88,20 +74,6 @@ def test_somebody_whose_answers_were_erased_is_nobody_that_the_asker_has_answers
     assert ledger.would_answer(OTHER, ["bob"]).accepted.tolist() == [True]
     with pytest.raises(LedgerError, match="1 of 2 ids"):
         ledger.would_answer(OTHER, ["bob", "ann"])
-
-
-def test_what_cannot_be_asked_cannot_be_previewed():
-    ledger = PrivacyLedger(1.0, bounds=(0, 1))
-    ledger.answer(LINE, ["ann"], lambda people: [1])
-    with pytest.raises(ValueError, match="A query must be"):
-        ledger.would_answer("no query", ["ann"])
-    with pytest.raises(LedgerError, match="one domain"):
-        ledger.would_answer(FiniteQuery.from_probabilities([[0.5, 0.5]]), ["ann"])
-    with pytest.raises(ValueError, match="twice"):
-        ledger.would_answer(OTHER, ["ann", "ann"])
-    with pytest.raises(LedgerError, match="all integers or all strings"):
-        ledger.would_answer(OTHER, [7])
-    assert ledger.would_answer(OTHER, []).accepted.tolist() == []
 
 
 def test_the_expected_error_is_that_of_the_law():

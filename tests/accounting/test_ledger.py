@@ -1,6 +1,3 @@
-import copy
-import itertools
-import multiprocessing
 import os
 import pickle
 import sqlite3
@@ -9,29 +6,24 @@ import struct
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from accounting.ledgers import linear, ones
+from accounting.ledgers import linear
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_children import start
 from postgres_server import edit_as_no_program_should
-from sklearn.base import clone
 
 from skldp import PrivacyLedger
 from skldp.accounting import ledger_report
 from skldp.accounting._filters import BasicPrivacyFilter, BayesianPrivacyFilter, SimplifiedBayesianPrivacyFilter
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
-from skldp.accounting.ledger import _reader as reader
 from skldp.accounting.ledger._cache import LedgerCache
 from skldp.accounting.ledger._records import TABLES, ChainLink, Digest
-from skldp.accounting.losses._cohorts import LinearTable
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._noise import noise_from
 
 FILTERS = {
@@ -127,18 +119,6 @@ def test_two_ledgers_on_one_file_see_each_other(place):
     assert one.remaining(["a"]) == two.remaining(["a"])
 
 
-def test_the_order_of_answers_and_how_they_came_do_not_matter():
-    queries = [linear(1), linear(-1), linear(2)]
-    answers = [1, 0, 1]
-    losses = set()
-    for order in itertools.permutations(range(3)):
-        ledger = PrivacyLedger(1.0, bounds=(-1, 1))
-        for i in order:
-            ledger.answer(queries[i], ["a"], outputs_of(answers[i]))
-        losses.update(ledger.realized_loss(["a"]).round(9))
-    assert len(losses) == 1
-
-
 def test_a_repeated_query_is_served_again_unless_a_fresh_answer_is_asked_for(place):
     ledger = PrivacyLedger(0.7, bounds=(-1, 1), path=place, rule="basic")
     assert ledger.answer(linear(1), ["a", "b"], outputs_of(1, 0)).fresh.tolist() == [True, True]
@@ -153,29 +133,6 @@ def test_a_repeated_query_is_served_again_unless_a_fresh_answer_is_asked_for(pla
     assert ledger.remaining(["a", "b"]).round(6).tolist() == [0.1, 0.4]
     rows = ledger.summary()
     assert rows[["asked", "answered", "served_again", "refused"]].to_numpy().tolist() == [[7, 4, 2, 1]]
-
-
-def test_decisions_do_not_wait_for_values(place):
-    """Nothing is drawn for those who are refused, nor for those who are served again."""
-    ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
-    drawn = []
-
-    def draw(rows):
-        drawn.append(rows.tolist())
-        return np.ones(len(rows), dtype=int)
-
-    ledger.answer(linear(1), ["a", "b"], draw)
-    ledger.answer(linear(2), ["a", "new", "b"], draw)
-    ledger.answer(linear(1), ["b", "a"], draw)
-    assert drawn == [[0, 1], [1]]
-
-
-def test_nobody_is_asked_twice_in_a_call():
-    ledger = PrivacyLedger(1.0, bounds=(-1, 1))
-    with pytest.raises(ValueError, match=r"contain each id only once; got one id twice, at positions 1 and 2"):
-        ledger.answer(linear(1), [1, 2, np.int8(2)], outputs_of(1, 1, 1))
-    assert ledger.remaining([1, 2]).tolist() == [1.0, 1.0]
-    assert ledger.answer(linear(1), [], outputs_of()).outputs.size == 0
 
 
 @pytest.mark.parametrize(("known", "other"), [(7, "7"), ("7", 7)])
@@ -199,33 +156,6 @@ def test_one_person_is_not_two_by_two_kinds_of_ids(place, known, other):
     assert ledger.remaining([known]).round(6).tolist() == [0.1]
 
 
-def test_many_people_with_one_history_cost_one_decision(monkeypatch):
-    ledger = PrivacyLedger(0.7, bounds=(-1, 1))
-    decided = []
-    many = LinearTable.decisions
-
-    def counted(table, queries, histories, query, **options):
-        decided.extend(histories)
-        return many(table, queries, histories, query, **options)
-
-    monkeypatch.setattr(LinearTable, "decisions", counted)
-    for slope in (1, 2, 3, 4):
-        ledger.answer(linear(slope), range(1000), lambda rows: np.arange(len(rows)) % 2)
-    # Two queries are settled by their epsilons alone; afterwards there are at most 2, then 6 different histories.
-    assert 2 <= len(decided) <= 8
-
-
-def test_a_finite_domain_needs_no_bounds(place):
-    high = np.array([0.4, 0.5, 0.6])
-    query = FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
-    ledger = PrivacyLedger(0.5, path=place)
-    answers = ledger.answer(query, ["a"], lambda rows: query.sample(np.array([2])[rows], noise_from()))
-    assert answers.accepted.all()
-    assert ledger.realized_loss(["a"])[0] == pytest.approx(np.log(1.5))
-    with pytest.raises(LedgerError, match=r"queries over 3 points; got a query over 1 features"):
-        ledger.answer(linear(1), ["a"], outputs_of(1))
-
-
 def test_the_domain_is_declared_once(place):
     ledger = PrivacyLedger(1.0, path=place)
     with pytest.raises(LedgerError, match="needs bounds before the first query"):
@@ -236,37 +166,6 @@ def test_the_domain_is_declared_once(place):
     assert ledger.bounds == other.bounds == (0.0, 1.0)
     with pytest.raises(LedgerError, match=r"bounds=\(0.0, 1.0\); got \(0.0, 2.0\)"):
         ledger.declare(bounds=(0, 2))
-
-
-def test_settings_of_a_failed_answer_are_not_declared(place):
-    ledger = PrivacyLedger(1.0, path=place)
-    declared = {"bounds": (0, 1), "features": ["age"]}
-    with pytest.raises(ValueError, match="draw must return"):
-        ledger.answer(linear(1), ["a"], lambda people: [7], declare=declared)
-    assert ledger.bounds is None
-    assert ledger.features is None
-    PrivacyLedger.open(place).declare(bounds=(0, 2))
-    with pytest.raises(LedgerError, match=r"bounds=\(0.0, 2.0\); got \(0.0, 1.0\)"):
-        ledger.answer(linear(1), ["a"], outputs_of(1), declare=declared)
-    assert ledger.features is None
-    declared["bounds"] = (0, 2)
-    ledger.answer(linear(1), ["a"], outputs_of(1), declare=declared)
-    assert ledger.bounds == (0.0, 2.0)
-    assert ledger.features == PrivacyLedger.open(place).features == ("age",)
-    assert ledger.verify().ok
-
-
-def test_the_features_are_declared_once(place):
-    """Two questions with one coefficient each, about age and about dose, would seem to cancel each other."""
-    ledger = PrivacyLedger(1.0, path=place)
-    assert ledger.features is None
-    ledger.declare(features=np.array(["age", "dose"], dtype=object))
-    ledger.declare(features=["age", "dose"])
-    ledger.close()
-    again = PrivacyLedger.open(place)
-    assert again.features == ("age", "dose")
-    with pytest.raises(LedgerError, match=r"features=\['age', 'dose'\]; got \['dose', 'age'\]"):
-        again.declare(features=["dose", "age"])
 
 
 def test_one_ledger_has_one_number_of_features():
@@ -316,14 +215,6 @@ def test_settings_never_change(place, other, message):
         PrivacyLedger(**{**made, **other})
 
 
-def test_copies_are_the_same_ledger(place):
-    for path in (":memory:", place):
-        ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
-        assert copy.copy(ledger) is copy.deepcopy(ledger) is clone(ledger, safe=False) is ledger
-        assert pickle.loads(pickle.dumps(ledger)) is ledger
-        assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
-
-
 @pytest.mark.slow
 def test_another_process_opens_a_file_and_refuses_one_in_memory(tmp_path):
     on_disk = PrivacyLedger(1.0, bounds=(-1, 1), path=tmp_path / "a.ledger")
@@ -343,18 +234,6 @@ def test_another_process_opens_a_file_and_refuses_one_in_memory(tmp_path):
     assert ended.stdout == "[0.7]\n"
     assert ended.returncode == 1
     assert "LedgerError: A ledger in memory cannot be pickled to another process" in ended.stderr
-
-
-def test_a_pickle_does_not_lead_to_another_ledger_of_the_same_name(tmp_path):
-    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
-    pickled = pickle.dumps(ledger)
-    ledger.close()
-    del ledger
-    for name in ("a.ledger", "a.ledger.lock"):
-        (tmp_path / name).unlink()
-    PrivacyLedger(1.0, path=tmp_path / "a.ledger").close()
-    with pytest.raises(LedgerError, match="is not the one that was"):
-        pickle.loads(pickled)
 
 
 def test_the_files_are_private_and_hold_no_values_and_no_keys(tmp_path):
@@ -517,12 +396,6 @@ def test_a_missing_setting_is_noticed(place):
         PrivacyLedger.open(place)
 
 
-def test_what_is_no_number_is_noticed(tmp_path):
-    edit(tmp_path / "a.ledger", "UPDATE answers SET output = 'x' WHERE person = 0")
-    with pytest.raises(LedgerError, match="its content is not in the format of a ledger"):
-        PrivacyLedger.open(tmp_path / "a.ledger").answer(linear(2), ["c"], outputs_of(1))
-
-
 def test_verification_finds_who_was_taken_past_the_budget(place):
     # Whoever forges the chain as well is found by the sums.
     ledger = PrivacyLedger(0.5, bounds=(-1, 1), path=place, rule="basic")
@@ -558,23 +431,6 @@ def test_verification_does_not_trust_the_shortcuts_of_decisions(monkeypatch, rul
     )
 
 
-def test_the_head_of_a_report_is_that_of_its_figures(tmp_path, monkeypatch):
-    """Somebody may answer while the losses are certified: a head that counts them is not what was looked at."""
-    path = tmp_path / "budgets.ledger"
-    with PrivacyLedger(1.0, bounds=(-1, 1), path=path) as ledger:
-        ledger.answer(linear(1), ["a"], ones)
-        before, certified = ledger.head, reader.certified_losses
-
-        def one_more_answers(*arguments):
-            ledger.answer(linear(2), ["b"], ones)
-            return certified(*arguments)
-
-        monkeypatch.setattr(reader, "certified_losses", one_more_answers)
-        report = ledger_report(path)
-        assert (report["people"], report["answers"], report["head"]) == (1, 1, before)
-        assert ledger.head != before
-
-
 def test_a_report_reads_only(tmp_path):
     path = tmp_path / "a.ledger"
     ledger = PrivacyLedger(0.7, bounds=(-1, 1), path=path, rule="basic")
@@ -595,18 +451,6 @@ def test_a_report_reads_only(tmp_path):
         PrivacyLedger.open(path, read_only=True).answer(linear(5), ["z"], outputs_of(1))
 
 
-def test_nobody_is_asked_with_a_ledger_that_is_open_for_reading(place):
-    """Neither through a pickle of it, nor so that somebody draws an answer that cannot be recorded."""
-    PrivacyLedger(1.0, bounds=(-1, 1), path=place).answer(linear(1), ["a"], outputs_of(1))
-    reader = PrivacyLedger.open(place, read_only=True)
-    drawn = []
-    for one in (reader, pickle.loads(pickle.dumps(reader))):
-        assert one.realized_loss(["a"]).round(6).tolist() == [0.3]
-        with pytest.raises(LedgerError, match="for reading only"):
-            one.answer(linear(2), ["a"], drawn.append)
-    assert drawn == []
-
-
 def test_a_summary_without_pandas(monkeypatch):
     pandas = pytest.importorskip("pandas")
     ledger = PrivacyLedger(0.7, bounds=(-1, 1))
@@ -621,41 +465,12 @@ def test_a_summary_without_pandas(monkeypatch):
     assert list(with_pandas.columns) == list(ledger.summary()[0])
 
 
-@pytest.mark.parametrize("query", [None, "linear", object()])
-def test_what_is_no_query_is_refused_by_the_rule(query):
-    ledger = PrivacyLedger(1.0, bounds=(-1, 1))
-    for ask in (lambda: ledger.answer(query, ["a"], outputs_of(1)), lambda: ledger.was_asked(query)):
-        with pytest.raises(
-            ValueError, match=r"must be a RegressionQuery, a ClassQuery, a SoftmaxQuery or a FiniteQuery; got"
-        ):
-            ask()
-    assert ledger.verify().n_releases == 0
-
-
 def test_a_path_that_can_be_no_file_is_refused_by_the_rule(tmp_path):
     path = f"{tmp_path}/a\0.ledger"
     for use in (lambda: PrivacyLedger(1.0, path=path), lambda: PrivacyLedger.open(path), lambda: ledger_report(path)):
         with pytest.raises(ValueError, match=r"path must be a file path without NUL characters; got"):
             use()
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_decisions_and_verification_are_the_same_in_worker_processes(tmp_path):
-    """The map of an executor: the queries bend, so that no table settles them, and their sums pass the budget."""
-    bent = [RegressionQuery("logistic", [slope], 0.3, (0, 1), 0.4) for slope in (2.0, -1.0, 9.0)]
-    found = []
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for workers in (map, pool.map):
-            ledger = PrivacyLedger(0.7, bounds=(-1, 1))
-            accepted = [
-                ledger.answer(query, range(8), lambda rows: rows >> 1 & 1, workers=workers).accepted.tolist()
-                for query in bent
-            ]
-            found.append((accepted, ledger.verify(workers), ledger.report(workers=workers)["loss_quantiles"]))
-    assert found[0] == found[1]
-    assert found[0][1].ok
-    assert found[0][1].n_decisions > 0
 
 
 def _question(number):

@@ -319,13 +319,6 @@ def test_there_is_no_ledger_where_none_was_made(postgres_server, postgres_schema
             new_ledger(url)
 
 
-def test_another_version_is_refused(postgres_url):
-    new_ledger(postgres_url).close()
-    run_at(postgres_url, "INSERT INTO versions VALUES (99, '')")
-    with pytest.raises(LedgerError, match=r"must have schema version .* got version 99"):
-        PrivacyLedger.open(postgres_url)
-
-
 def test_a_record_that_went_back_is_noticed_by_whoever_has_it_open(postgres_url):
     ledger = new_ledger(postgres_url)
     for slope in (1, 2):

@@ -57,14 +57,6 @@ def test_almost_everything_is_decided_whatever_is_decided_with_it(monkeypatch):
     assert linear_decisions(queries, histories, query, epsilon=0.6, bounds=(-1, 1)) == together
 
 
-def test_a_hair_from_the_budget_is_left_to_the_full_search():
-    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
-    exact = 2 * query.exact_epsilon
-    assert linear_decisions([query], [([0], [1])], query, epsilon=exact, bounds=(-1, 1)) == [None]
-    assert linear_decisions([query], [([0], [1])], query, epsilon=exact + 1e-5, bounds=(-1, 1)) == [True]
-    assert linear_decisions([query], [([0], [1])], query, epsilon=exact - 1e-5, bounds=(-1, 1)) == [False]
-
-
 @pytest.mark.parametrize(
     ("query", "bounds"),
     [
@@ -80,14 +72,6 @@ def test_a_hair_from_the_budget_is_left_to_the_full_search():
 def test_what_is_not_linear_within_a_small_box_is_left_alone(query, bounds):
     histories = [([], []), ([0], [1])]
     assert linear_decisions([query], histories, query, epsilon=0.6, bounds=bounds) == [None, None]
-
-
-def test_features_that_cannot_move_are_no_vertices():
-    theta = np.full(20, 0.01)
-    query = RegressionQuery("linear", theta, 0.0, (-1, 1), 0.5)
-    low, high = np.zeros(20), np.zeros(20)
-    high[:3] = 1.0
-    assert linear_decisions([query], [([0], [1])], query, epsilon=0.6, bounds=(low, high)) == [True]
 
 
 def test_what_seems_to_fit_is_not_believed(monkeypatch):

@@ -10,10 +10,10 @@ from scipy.optimize import linprog
 
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._branching import BoxBranching, box_bounds, maximum_of_concave, tangent_bound
-from skldp.accounting.losses._certificate import loss_between, vertex_maximum
+from skldp.accounting.losses._certificate import vertex_maximum
 from skldp.accounting.losses._realized_loss import g_leakage_bound, realized_loss
-from skldp.accounting.losses._relaxation import DualBranching, dual_bound, relaxed
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._relaxation import dual_bound, relaxed
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 from skldp.mechanisms._finite_query import FiniteQuery
 
@@ -65,22 +65,12 @@ def test_the_interval_contains_what_a_dense_grid_finds(n_features, per_side):
     check()
 
 
-@given(answers_of(2), st.randoms(use_true_random=False))
-@settings(max_examples=15, deadline=None)
-def test_the_order_of_answers_does_not_matter(answers, shuffler):
-    pairs = list(zip(*answers, strict=True))
-    first = realized_loss(*answers, bounds=(-1, 1))
-    shuffler.shuffle(pairs)
-    again = realized_loss([q for q, _ in pairs], [o for _, o in pairs], bounds=(-1, 1))
-    assert (first.lower, first.upper) == (again.lower, again.upper)
-
-
 @pytest.mark.slow
 @given(answers_of(5, LINEAR, 8))
 @settings(max_examples=15, deadline=None)
 def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):
     queries, outputs = answers
-    law = sampled_law(queries, outputs, BOX[5])
+    law = answer_law(queries, outputs, BOX[5])
     problem = sigmoid_sum(law)
     if not len(problem.weights):
         return
@@ -104,7 +94,7 @@ def test_linear_extrema_agree_with_every_vertex_and_with_branching(answers):
 @given(answers_of(3), st.integers(0, 2**32 - 1), st.booleans())
 @settings(max_examples=15, deadline=None)
 def test_bounds_hold_whatever_the_slopes_and_multipliers_are(answers, seed, reverse):
-    problem = sigmoid_sum(sampled_law(*answers, BOX[3]))
+    problem = sigmoid_sum(answer_law(*answers, BOX[3]))
     problem = problem.reversed() if reverse else problem
     rng = np.random.default_rng(seed)
     center = rng.uniform(-0.5, 0.5, (20, 3))
@@ -130,7 +120,7 @@ def test_bounds_hold_whatever_the_slopes_and_multipliers_are(answers, seed, reve
 @example(([RegressionQuery("linear", [0, 0, 0.375], 0.0, (-0.4375, 0.4375), 1.0)], [0]))
 @settings(max_examples=15, deadline=None)
 def test_the_least_majorant_touches_and_never_cuts(answers):
-    problem = sigmoid_sum(sampled_law(*answers, BOX[3]))
+    problem = sigmoid_sum(answer_law(*answers, BOX[3]))
     for side in (problem, problem.reversed()):
         low, high = side.low, side.high
         tangent = side.tangent_point(low, high)
@@ -154,7 +144,7 @@ def test_the_tangent_point_is_found_to_the_last_digits():
         for scale in (1.0, 3.0, 10.0)
         for _ in range(100)
     ]
-    problem = sigmoid_sum(sampled_law(queries, rng.integers(0, 2, 300), BOX[3]))
+    problem = sigmoid_sum(answer_law(queries, rng.integers(0, 2, 300), BOX[3]))
     for side in (problem, problem.reversed()):
         tangent = side.tangent_point(side.low, side.high)
         turns = (side.bend < tangent) & (tangent < side.high) & (side.low < side.bend)
@@ -162,20 +152,6 @@ def test_the_tangent_point_is_found_to_the_last_digits():
         rise = side.value(tangent) - side.value(side.low)
         # Its slope is the chord's.
         assert np.abs(side.slope(tangent) * (tangent - side.low) - rise)[turns].max() < 1e-14
-
-
-@given(answers_of(5, max_size=6))
-@settings(max_examples=8, deadline=None)
-def test_both_ways_of_branching_agree(answers):
-    problem = sigmoid_sum(sampled_law(*answers, BOX[5]))
-    for side in (problem, problem.reversed()):
-        if not len(side.weights):
-            continue
-        start = (float(side.total(np.zeros((1, 5)))[0]), np.zeros(5))
-        one, two = BoxBranching(side, start), DualBranching(side, start)
-        refine(one, tol=2e-2, max_nodes=2_000)
-        refine(two, tol=2e-2, max_nodes=600)
-        assert max(one.lower, two.lower) <= min(one.upper, two.upper) + 1e-12
 
 
 def mixture(n_queries, n_features, rng):
@@ -191,21 +167,6 @@ def mixture(n_queries, n_features, rng):
         ][i % 3]
         queries.append(RegressionQuery(kind, size * theta[1:], size * theta[0], ends, 0.1))
     return queries, rng.integers(0, 2, n_queries).tolist()
-
-
-@pytest.mark.parametrize(
-    ("n_queries", "n_features"),
-    [(10, 9), (12, 30), pytest.param(40, 9, marks=pytest.mark.slow), pytest.param(40, 30, marks=pytest.mark.slow)],
-)
-def test_mixtures_in_many_dimensions_close(n_queries, n_features):
-    rng = np.random.default_rng(n_queries)
-    queries, outputs = mixture(n_queries, n_features, rng)
-    found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
-    assert found.converged
-    assert found.gap <= 1e-3 + 1e-9
-    points = np.concatenate([rng.uniform(-1, 1, (2000, n_features)), rng.choice([-1.0, 1.0], (2000, n_features))])
-    total = sum(query.log_likelihood(output, points) for query, output in zip(queries, outputs, strict=True))
-    assert np.ptp(total) <= found.upper
 
 
 @pytest.mark.parametrize("solver", ["finds nothing", "is wrong", "gives NaN", "gives infinity"])
@@ -252,7 +213,7 @@ def by_linear_program(problem, low, high):
 def test_relaxations_are_solved_to_what_a_linear_program_finds(n_features, n_queries):
     rng = np.random.default_rng(n_features)
     queries, outputs = mixture(n_queries, n_features, rng)
-    problem = sigmoid_sum(sampled_law(queries, outputs, BOX[n_features]))
+    problem = sigmoid_sum(answer_law(queries, outputs, BOX[n_features]))
     for side in (problem, problem.reversed()):
         # A node that holds a point of the box, cut on either side of it or not at all.
         point = rng.uniform(-1, 1, (12, n_features))
@@ -273,7 +234,7 @@ def test_relaxations_are_solved_to_what_a_linear_program_finds(n_features, n_que
 def test_tangent_bound_is_above_the_maximum_from_any_point():
     rng = np.random.default_rng(0)
     queries = [RegressionQuery("linear", row, 0.0, (-1, 1), 1.0) for row in rng.dirichlet(np.ones(9), 12)]
-    problem = sigmoid_sum(sampled_law(queries, rng.integers(0, 2, 12), BOX[9]))
+    problem = sigmoid_sum(answer_law(queries, rng.integers(0, 2, 12), BOX[9]))
     best = maximum_of_concave(problem, tol=1e-10)[0]
     for point in rng.uniform(-1, 1, (50, 9)):
         assert tangent_bound(problem, point)[1] >= best
@@ -310,15 +271,6 @@ def test_a_ramp_that_leaves_its_bounds_is_treated_as_what_it_does():
     assert one.upper >= grid_loss([leaving, other], [1, 1], [-1, -1], [1, 1], 81) - 1e-12
 
 
-def test_opposite_answers_cancel_and_equal_ones_add_up():
-    query = RegressionQuery("linear", [0.5, -0.5], 0.0, (-1, 1), 0.1)
-    assert realized_loss([query] * 10, [1] * 10, bounds=(-1, 1)).upper == pytest.approx(1.0, abs=1e-12)
-    assert realized_loss([query] * 10, [1] * 10, bounds=(-1, 1)).upper <= 1.0
-    assert realized_loss([query] * 10, [1, 0] * 5, bounds=(-1, 1)).upper < 0.02
-    many = realized_loss([query] * 20_000, [1] * 20_000, bounds=(-1, 1))
-    assert many.upper == pytest.approx(2000.0, rel=1e-9)
-
-
 def test_a_finite_domain_is_looked_at_point_by_point():
     query = RegressionQuery("logistic", [4.0], 0.0, (0, 1), 1.0)
     points = np.array([[-1.0], [0.0], [0.5]])
@@ -333,44 +285,6 @@ def test_a_finite_domain_is_looked_at_point_by_point():
         realized_loss([query, table], [1, 0], domain=points[:2])
     with pytest.raises(ValueError, match="need domain, the points"):
         realized_loss([query, table], [1, 0])
-
-
-@given(answers_of(2, max_size=5))
-@settings(max_examples=10, deadline=None)
-def test_groups_are_looser_and_safe(answers):
-    joint = realized_loss(*answers, bounds=(-1, 1))
-    grouped = realized_loss(*answers, bounds=(-1, 1), group_size=2)
-    assert joint.lower <= grouped.upper
-    assert grouped.lower <= joint.upper
-    assert grouped.upper <= math.fsum(query.epsilon for query in answers[0]) + 1e-12
-
-
-@pytest.mark.parametrize("threshold", [0.2, 0.7, 1.2])
-def test_a_threshold_is_decided_as_the_full_search_decides(threshold):
-    rng = np.random.default_rng(3)
-    queries = [RegressionQuery("logistic", rng.uniform(-5, 5, 5), 0.0, (0, 1), 0.4) for _ in range(4)]
-    full = realized_loss(queries, [1, 0, 1, 0], bounds=(-1, 1), tol=1e-4)
-    quick = realized_loss(queries, [1, 0, 1, 0], bounds=(-1, 1), tol=1e-4, threshold=threshold)
-    assert (quick.upper <= threshold) == (full.upper <= threshold)
-    assert quick.lower <= full.upper
-    assert full.lower <= quick.upper
-
-
-def test_running_out_of_nodes_is_said(monkeypatch):
-    for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
-        monkeypatch.setattr(f"skldp.accounting.losses._box_search.{limit}", 4)
-    found = realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-6)
-    assert not found.converged
-    assert "limit of nodes" in found.reason
-    assert found.upper >= realized_loss(HEALTH, [1, 1, 1, 1], bounds=HEALTH_BOUNDS, tol=1e-2).lower
-
-
-def test_nothing_asked_costs_nothing():
-    assert realized_loss([], []).upper == 0
-    flat = RegressionQuery("linear", [0.0], 0.3, (0, 1), 1.0)
-    assert realized_loss([flat], [1], bounds=(-1, 1)).upper == 0
-    fixed = RegressionQuery("linear", [0.5], 0.3, (0, 1), 1.0)
-    assert realized_loss([fixed], [1], bounds=(0.2, 0.2)).upper == 0
 
 
 @pytest.mark.parametrize(
@@ -397,12 +311,6 @@ def test_bad_input_is_refused(changes, message):
         realized_loss(**arguments)
 
 
-def test_models_of_different_width_are_refused():
-    one, two = (RegressionQuery("linear", [0.1] * d, 0.0, (-1, 1), 1.0) for d in (1, 2))
-    with pytest.raises(ValueError, match="same number of features"):
-        realized_loss([one, two], [1, 1], bounds=(-1, 1))
-
-
 def test_g_leakage_bound_holds_for_random_priors_and_gains():
     rng = np.random.default_rng(0)
     queries = [running_example(power) for power in (1, 2, 3)]
@@ -416,60 +324,3 @@ def test_g_leakage_bound_holds_for_random_priors_and_gains():
         assert (gains @ posterior).max() <= bound * (gains @ prior).max()
     with pytest.raises(ValueError, match="loss must be"):
         g_leakage_bound(-0.1)
-
-
-@pytest.mark.parametrize("outputs", [(0, 0), (0, 1), (1, 0), (1, 1)])
-@pytest.mark.parametrize("extra", [0, 1])
-def test_a_maximum_that_is_a_whole_face_closes(outputs, extra):
-    """Found by hypothesis: boxes along the face never came to an end. Cuts of the answers do, in four features too."""
-    queries = [
-        RegressionQuery("linear", [0, 1, 1] + [1] * extra, 0.0, (-3 - extra, 3 + extra), 1.0),
-        RegressionQuery("truncated", [1, 1, 1] + [0] * extra, 0.0, (0, 0.5), 1.0),
-    ]
-    found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
-    assert found.converged
-    assert found.gap <= 1e-3
-    one, two = (np.array([1.0, *[0.0] * (2 + extra)]), np.array([0.0, 1.0, *[0.0] * (1 + extra)]))
-    assert loss_between(queries, outputs, np.stack([one, two])) <= found.upper
-
-
-def whole_numbers(rng):
-    """What people ask: small whole numbers, so that kinks meet, faces are flat and arguments are multiples."""
-    d = int(rng.integers(2, 5))
-    queries = []
-    for _ in range(int(rng.integers(2, 6))):
-        kind = str(rng.choice(["linear", "truncated", "truncated", "logistic", "exponential"]))
-        coef, intercept = rng.choice([-1, 0, 0, 1, 1, 0.5], d), float(rng.choice([0, 0, 0.5, -1]))
-        reach, a = float(np.abs(coef).sum()) + float(rng.choice([0.01, 1.0])), float(rng.choice([-1, 0, 0.5, -0.5]))
-        ends = {
-            "linear": (intercept - reach, intercept + reach),
-            "truncated": (a, a + float(rng.choice([0.05, 0.5, 1, 2]))),
-            "logistic": (0, 1),
-            "exponential": (float(np.exp(a)), float(np.exp(a + rng.choice([0.5, 1, 2, 4])))),
-        }[kind]
-        coef = coef * float(rng.choice([1, 8])) if kind == "logistic" else coef
-        queries.append(RegressionQuery(kind, coef, intercept, ends, float(rng.choice([0.5, 1, 2]))))
-    return queries, rng.integers(0, 2, len(queries)).tolist()
-
-
-@pytest.mark.parametrize(
-    "n_cases", [8, pytest.param(20, marks=pytest.mark.slow), pytest.param(1500, marks=pytest.mark.statistical)]
-)
-def test_questions_of_small_whole_numbers_close(n_cases):
-    """Of 150 such problems 13 did not."""
-    rng = np.random.default_rng(0)
-    for _ in range(n_cases):
-        queries, outputs = whole_numbers(rng)
-        found = realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3)
-        assert found.converged, (queries, outputs)
-
-
-@pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True,
-    reason="Interior points leave a ramp of a twentieth beside three other answers open: sound, but .17 apart.",
-)
-def test_a_steep_ramp_beside_few_answers_closes():
-    rng = np.random.default_rng(0)
-    queries, outputs = [whole_numbers(rng) for _ in range(21)][-1]
-    assert realized_loss(queries, outputs, bounds=(-1, 1), tol=1e-3).converged

@@ -19,8 +19,7 @@ from skldp.accounting.losses._certificate import (
     vertex_bounds,
     vertex_maximum,
 )
-from skldp.accounting.losses._sampled_law import CHANCE_ERROR
-from skldp.accounting.losses._sampled_law import sampled_law as sampled_law_over
+from skldp.accounting.losses._sampled_law import CHANCE_ERROR, answer_law
 
 WORD = 2**64
 CUBE = np.array([[-1.0], [1.0]])
@@ -93,7 +92,7 @@ def test_every_draw_is_within_the_law_that_certificates_are_about(kind, epsilon)
             context.prec = 60
             share = 1 / (decimal.Decimal(epsilon).exp() + 1)
             for output in (0, 1):
-                law = sampled_law_over([query], [output], np.stack([x, x + np.array([1.0, 0, 0])]))
+                law = answer_law([query], [output], np.stack([x, x + np.array([1.0, 0, 0])]))
                 # Exactly where the answer lies, and where the law says that rounding may bring it.
                 w = sum(Fraction(a) * Fraction(b) for a, b in zip(law.coef[0].tolist(), x.tolist(), strict=True))
                 w += Fraction(float(law.offset[0]))
@@ -123,7 +122,7 @@ def test_what_a_slope_leaves_of_an_answer_is_nowhere_larger_than_the_check_says(
     query = RegressionQuery(kind, [1.0], 0.0, (0, 1), epsilon)
     steepest = np.expm1(epsilon) if kind == "linear" else 1.0
     box = np.array([[-30.0], [30.0]])
-    law = sampled_law_over([query], [1], box)
+    law = answer_law([query], [1], box)
     smallest, reach = float(law.smallest[0]), float(law.reach[0])
     for _ in range(300):
         low, high = np.sort(rng.choice([rng.normal(0.5, 1, 2), rng.normal(0, 10, 2)]))
@@ -149,12 +148,12 @@ def test_a_sum_is_looked_for_at_vertices_only_where_it_peaks_there():
         RegressionQuery("logistic", [3.0], 0.0, (0, 1), 1.0),
     ):
         for queries in ([other], [ramp, other]):
-            law = sampled_law_over(queries, [1] * len(queries), box)
+            law = answer_law(queries, [1] * len(queries), box)
             assert not peaks_at_vertices(law, -1)
             assert vertex_maximum(law, -1)[0] == np.inf
             tree = Tree(1, to_the_ends=True)
             assert certified_maximum(law, -1, tree, lambda leaves, low, high: 0 * low) == np.inf
-    law = sampled_law_over([ramp], [1], box)
+    law = answer_law([ramp], [1], box)
     assert peaks_at_vertices(law, -1)
     # Of a thousand answers the roundings are counted, too.
     many = vertex_maximum(replace(law, count=np.array([1e3])), -1)[0]
@@ -162,7 +161,7 @@ def test_a_sum_is_looked_for_at_vertices_only_where_it_peaks_there():
 
 
 def test_pieces_that_an_answer_cuts_overlap_by_what_rounding_does_to_it():
-    law, tree, seen = sampled_law_over([RegressionQuery("truncated", [3.0], 0.1, (0, 1), 2.0)], [1], CUBE), Tree(1), []
+    law, tree, seen = answer_law([RegressionQuery("truncated", [3.0], 0.1, (0, 1), 2.0)], [1], CUBE), Tree(1), []
     tree.split(0, 1, 0.25)
     certified_maximum(law, 1, tree, lambda leaves, low, high: seen.append((low, high)) or 0 * low)
     low, high = (np.concatenate(ends) for ends in zip(*seen, strict=True))

@@ -23,21 +23,3 @@ def test_a_broken_mechanism_is_refuted_with_exit_code_1(run, monkeypatch):
     code, out, err = run("audit", "label-rr", "--trials", "1000")
     assert (code, err) == (1, "")
     assert "claimed 1: REFUTED" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (
-            ["label-rr", "--trials", "10"],
-            "skldp: n_trials must be at least 56 to certify anything at confidence 0.9999;",
-        ),
-        (["unheard-of"], "skldp: The mechanism must be one of"),
-        (["label-rr", "--epsilon", "-1"], "epsilon"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(run, arguments, complaint):
-    code, out, err = run("audit", *arguments)
-    assert (code, out) == (2, "")
-    assert complaint in err
-    assert err.count("\n") == 1

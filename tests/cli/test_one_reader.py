@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from marked_values import TEXT, found_in
 
-from skldp.client import CategoryField, Policy
-from skldp.mechanisms import RandomizedResponse
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.study._datasets import load_study_data
 from skldp.study._table_files import StudyInputError, TextFormat, read_table
 
@@ -40,7 +40,7 @@ def released(run, tmp_path):
 
 def coded(**columns):
     laws = {name: RandomizedResponse(60.0, len(values)).integer_law for name, values in columns.items()}
-    return Policy("a test", tuple(CategoryField(name, values, laws[name]) for name, values in columns.items()))
+    return Policy("a test", tuple(Field(name, Column(values=values), laws[name]) for name, values in columns.items()))
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet"])
@@ -91,19 +91,6 @@ def test_the_options_mean_the_same_in_every_command(released, tmp_path, text, op
         assert data.n_filled == 2
 
 
-def test_a_point_is_no_decimal_comma(tmp_path):
-    """1.500 is 1500 to those who write decimal commas."""
-    (tmp_path / "people.csv").write_text("pay;sick\n1.500;a\n2,5;b\n1.500;b\n2,5;a\n")
-    form = TextFormat(";", ",")
-    with pytest.raises(StudyInputError, match=r"'pay' of people.csv is not numeric, first in row 1"):
-        load_study_data(tmp_path / "people.csv", target="sick", bounds="0,9", form=form)
-    with pytest.raises(ValueError, match="Got 2 of 4 that are not, the first in row 1"):
-        load_study_data(tmp_path / "people.csv", target="sick", schema={"pay": AGE}, form=form)
-    # A declared text is compared as it is written.
-    data = load_study_data(tmp_path / "people.csv", target="sick", schema={"pay": ["1.500", "2,5"]}, form=form)
-    assert data.X.tolist() == [[0], [1], [0], [1]]
-
-
 @pytest.mark.parametrize(
     ("cell", "hint"),
     [
@@ -147,17 +134,6 @@ def test_the_first_row_holds_the_names_and_no_number_among_them_says_otherwise(r
     assert [(list(one), len(one)) for one in read] == [(["1", "0"], 1), (["0", "1"], 2)]
 
 
-def test_a_release_takes_names_of_numbers_from_the_header(released, tmp_path):
-    """Columns "1,0" were exchanged: the row of names was taken for a person's."""
-    policy = coded(**{"0": ("a", "b"), "1": ("c", "d")})
-    (tmp_path / "t.csv").write_text("1,0\nd,a\n")
-    assert released(policy, "t.csv")[0] == [[0, 1]]
-    (tmp_path / "t.csv").write_text("a,d\nb,c\n")
-    answers, said = released(policy, "t.csv", "--no-header")
-    assert answers == [[0, 1], [1, 0]]
-    assert said.startswith("Released 2 records")
-
-
 @pytest.mark.parametrize(
     "first", [f"1980-02-03,Ann {TEXT},HIV", f"{TEXT},Ulm", f"Ann;{TEXT};31", f"{TEXT},{TEXT}", f"{TEXT},,31"]
 )
@@ -181,19 +157,6 @@ def test_a_table_without_a_header_shows_no_name_that_was_not_asked_for(run, tmp_
         assert (code, said, wrong.count("\n")) == (2, "", 1)
         assert not found_in(wrong)
         assert not [one for one in ("1980", "Ann", "HIV", "Ulm", "31") if one in wrong]
-
-
-def test_the_names_that_are_close_are_shown(run, tmp_path):
-    (tmp_path / "people.csv").write_text("Age, city,pay\n1,2,3\n")
-    for asked, close in (("age", "'Age'"), ("city", "' city'"), ("citty", "' city'"), ("wage", "'Age'")):
-        wrong = run("study", "people.csv", "--target", asked)[2]
-        assert f"must have the column {asked!r}; it has 3 columns; the first row holds the names" in wrong
-        assert f"Close to {asked!r}: {close}." in wrong
-        assert "pay" not in wrong
-    # With another separator, a row of cells is one name.
-    (tmp_path / "people.csv").write_text("age;31\n1;2\n")
-    wrong = run("study", "people.csv", "--target", "age")[2]
-    assert ("may be ';'" in wrong, "31" in wrong) == (True, False)
 
 
 def test_row_numbers_are_no_feature(run, tmp_path):
@@ -225,33 +188,6 @@ def test_row_numbers_are_no_feature(run, tmp_path):
     assert load_study_data(tmp_path / "t.csv", target="sick", bounds="0,400").row_numbers() == []
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("gap", [False, True])
-def test_columns_that_need_no_declaration_are_taken_with_and_without_gaps(tmp_path, ending, gap):
-    n = 30
-    people = pd.DataFrame(
-        {
-            "member": np.array([True, False] * (n // 2), dtype=object),
-            "code": ["B1", "A2", "C3"] * (n // 3),
-            "age": np.arange(n) * 7 % 30 + 0.5,
-            "sick": ["yes", "no"] * (n // 2),
-        }
-    )
-    people.loc[range(3 * gap), ["member", "code", "age"]] = None
-    path = tmp_path / f"people.{ending}"
-    people.to_csv(path, index=False) if ending == "csv" else people.to_parquet(path)
-    if gap:
-        match = "^Column 'member' of people.* has 3 missing values, the first in row 1; column 'code'.*--count-unknown"
-        with pytest.raises(StudyInputError, match=match):
-            load_study_data(path, target="sick", bounds="0,100")
-    data = load_study_data(path, target="sick", bounds="0,100", count_unknown=gap)
-    assert data.found == ("member", "code")
-    names = ("member_False", "member_True", "member_missing") if gap else ("member",)
-    assert data.feature_names == (*names, "code_A2", "code_B1", "code_C3", *["code_missing"] * gap, "age")
-    assert data.X[3, data.feature_names.index(names[-2 if gap else 0])] == (people["member"][3] is True)
-    assert data.n_filled == 9 * gap
-
-
 def test_undeclared_and_missing_cells_count_as_a_policy_says(released, tmp_path):
     (tmp_path / "people.csv").write_text("plan,age,sick\nb,3,x\n,,y\nz,5,x\na,7,y\n")
     schema = {"plan": {"type": "category", "values": ["a", "b"]}, "age": AGE}
@@ -264,28 +200,3 @@ def test_undeclared_and_missing_cells_count_as_a_policy_says(released, tmp_path)
     assert data.X[:, 1].tolist() == [3, 50, 5, 7]
     assert data.n_filled == 3
     assert "Missing or undeclared plan counts as a in 2 rows." in said
-
-
-def test_integers_beside_missing_ones_keep_their_digits(tmp_path):
-    """An id above 2^53 was that of a neighbour."""
-    ids = [2**53 + 1, None, 2**53]
-    pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), tmp_path / "t.parquet")
-    assert read_table(tmp_path / "t.parquet")["id"].tolist() == ids
-
-
-def test_a_format_of_texts_is_refused_where_types_are_stored(run, tmp_path):
-    pd.DataFrame({"a": ["x", "y"]}).to_parquet(tmp_path / "t.parquet")
-    coded(a=("x", "y")).save(tmp_path / "policy.json")
-    for options in (
-        ("--separator", ";"),
-        ("--decimal", ","),
-        ("--encoding", "latin-1"),
-        ("--missing", "NA"),
-        ("--no-header",),
-    ):
-        for given in (
-            ("release", "policy.json", "t.parquet", "-o", "r.arrow"),
-            ("study", "t.parquet", "--target", "a"),
-        ):
-            code, _, wrong = run(*given, *options)
-            assert (code, "--missing and --no-header are for .csv and .tsv files; got t.parquet." in wrong) == (2, True)

@@ -3,19 +3,15 @@
 A person who is taken for two has two budgets, and two permanent reports of one value.
 """
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from skldp import LabelRR, NumericPrivatizer, PrivacyLedger, release_batches, release_blocks, release_dask
-from skldp.accounting import RegressionQuery
-from skldp.client import Policy
-from skldp.client._fields import NumberField
+from skldp.client import Field, Policy
 from skldp.exceptions import LedgerError
-from skldp.laws._person_ids import canonical_ids, person_bytes
-from skldp.mechanisms import Duchi, FieldKey, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, FieldKey, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -24,7 +20,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 COLUMNS = tuple(f"x{i}" for i in range(60))
 POLICY = Policy(
     "who is who",
-    tuple(NumberField(name, 0, 9, Duchi(0.1).integer_law, whole=True) for name in COLUMNS),
+    tuple(Field(name, Column(0, 9, kind="integer"), Duchi(0.1).integer_law) for name in COLUMNS),
     memo="permanent",
 )
 RECORD = dict.fromkeys(COLUMNS, 4)
@@ -191,23 +187,6 @@ def test_the_command_refuses_spellings_that_a_person_shares(key, run, tmp_path, 
     assert not (tmp_path / "r.arrow").exists()
 
 
-def test_the_command_tells_ids_of_another_type_in_one_line(key, run, tmp_path):
-    """A Parquet column of integers with a gap holds floats; the command showed a traceback."""
-    POLICY.save(tmp_path / "policy.json")
-    secret = tmp_path / "own.key"
-    secret.write_bytes(key._secret)
-    secret.chmod(0o600)
-    frame = pd.DataFrame({"person": [7.0, 8.0]} | {name: [4, 4] for name in COLUMNS})
-    frame.to_parquet(tmp_path / "table.parquet")
-    code, _, wrong = run(
-        "release", "policy.json", "table.parquet", "--secret", "own.key", "--ids", "person", "-o", "r.arrow"
-    )
-    assert code == 2
-    assert wrong.startswith("skldp: An id must be an integer or a string; got a float in row 1.")
-    assert wrong.count("\n") == 1
-    assert not (tmp_path / "r.arrow").exists()
-
-
 def _release(ledger, one):
     ledger.release(RandomizedResponse(0.3, 2), [[0]], [one])
 
@@ -236,25 +215,3 @@ def test_a_ledger_keeps_one_account_of_a_person_or_refuses(charge):
     for wrong in REFUSED:
         with pytest.raises((TypeError, ValueError)):
             charge(PrivacyLedger(2.0), wrong)
-
-
-@pytest.mark.parametrize("wrong", REFUSED, ids=repr)
-def test_what_a_ledger_is_asked_about_a_person(wrong):
-    ledger = PrivacyLedger(2.0)
-    query = RegressionQuery("linear", [1.0], 0.0, (-1.0, 1.0), 0.3)
-    for ask in (
-        lambda: ledger.realized_loss([wrong]),
-        lambda: ledger.remaining([wrong]),
-        lambda: ledger.history(wrong),
-        lambda: ledger.erase(wrong),
-        lambda: ledger.would_answer(query, [wrong]),
-    ):
-        with pytest.raises((TypeError, ValueError)):
-            ask()
-
-
-def test_no_two_people_have_one_encoding():
-    ids = [*OTHERS, 5, -5, 10, 2**62, "5.5", "--5", "-0", "+5", "00", "\u0661"]
-    assert len({person_bytes(one) for one in canonical_ids(ids)}) == len(ids)
-    for one, again in itertools.product(["1", "-1", "900"], repeat=2):
-        assert (person_bytes(int(one)) == person_bytes(again)) is (one == again)

@@ -23,15 +23,3 @@ def test_a_table_of_a_regression_fits_into_80_columns():
     text = shown.get()
     assert all(part in text for part in ("without privacy", "linear-rounds", "-0.020 ± 0.000", "0.003", "absolute"))
     assert not {"…", "δ"} & set(text)
-
-
-def test_names_that_do_not_fit_are_not_cut():
-    pytest.importorskip("typer")
-    console = pytest.importorskip("rich.console").Console(width=24, record=True)
-    from skldp.cli._options import rich_table
-
-    console.print(
-        rich_table("", ["mechanism", "1", "2"], [[name, "0.123456", "0.5"] for name in ("bitrand", "bitrand-exact")])
-    )
-    lines = [line.replace("│", "|").split("|")[1].strip() for line in console.export_text().splitlines() if "│" in line]
-    assert "".join(lines) == "bitrandbitrand-exact"

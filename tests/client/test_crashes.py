@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from skldp.client import DeviceLedger, Policy
-from skldp.client._fields import NumberField
+from skldp.client import DeviceLedger, Field, Policy
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Duchi
+from skldp.mechanisms import Column
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
-POLICY = Policy("a survey of ages", (NumberField("age", 0.0, 100.0, Duchi(0.5).integer_law),))
+POLICY = Policy("a survey of ages", (Field("age", Column(0.0, 100.0), Duchi(0.5).integer_law),))
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and forks as POSIX has them")
 
@@ -224,32 +224,6 @@ def test_a_cut_account_is_refused_and_forgets_nothing(tmp_path):
     assert ledger.spent == 1.0
 
 
-def test_the_tables_of_sqlite_itself_are_no_other_file(tmp_path):
-    path = tmp_path / "mine"
-    ledger = DeviceLedger(path, lifetime_epsilon=1.0)
-    ledger.charge("a digest", 0.5)
-    connection = sqlite3.connect(path)
-    connection.execute("ANALYZE")
-    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name GLOB 'sqlite_stat*'").fetchone()[0]
-    connection.close()
-    assert ledger.spent == 0.5
-    ledger.charge("another digest", 0.5)
-    account = path.read_bytes()
-    path.write_bytes(account[:-1])
-    with pytest.raises(LedgerError, match="account"):
-        ledger.charge("a third", 0.5)
-
-
-@pytest.mark.parametrize("tables", [[], ["spent (policy TEXT, units INTEGER, reports INTEGER)"]])
-def test_another_database_is_no_account(tmp_path, tables):
-    path = tmp_path / "mine"
-    connection = sqlite3.connect(path)
-    connection.executescript("PRAGMA user_version = 1;" + ";".join(f"CREATE TABLE {one}" for one in tables))
-    connection.close()
-    with pytest.raises(LedgerError, match="must be a whole account"):
-        DeviceLedger(path, lifetime_epsilon=1.0).charge("a digest", 1.0)
-
-
 def test_an_account_is_whole_as_soon_as_it_has_its_name(tmp_path, monkeypatch):
     """A process that is killed while it creates the account leaves no account that is refused."""
     made = []
@@ -294,10 +268,3 @@ def test_an_account_is_its_owners_alone_from_the_beginning(tmp_path, monkeypatch
         os.umask(before)
     assert set(modes) == {0o600}
     assert ledger.spent == 1.0
-
-
-def test_an_account_without_a_name_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    # SQLite would keep it nowhere.
-    with pytest.raises(LedgerError, match="must be a readable and writable file"):
-        DeviceLedger("", lifetime_epsilon=1.5).charge("a digest", 1.0)

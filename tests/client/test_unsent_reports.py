@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skldp import Collector
-from skldp.client import CategoryField, DeviceLedger, Policy
-from skldp.client._fields import NumberField
+from skldp.client import DeviceLedger, Field, Policy
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
-CITY = CategoryField("city", tuple("abcdefgh"), RandomizedResponse(1.0, 8).integer_law)
-FRESH = Policy("a survey", (CITY, NumberField("age", 0, 100, Duchi(1.0).integer_law)))
+CITY = Field("city", Column(values=tuple("abcdefgh")), RandomizedResponse(1.0, 8).integer_law)
+FRESH = Policy("a survey", (CITY, Field("age", Column(0, 100), Duchi(1.0).integer_law)))
 KEPT = Policy("a survey", (CITY,), memo="permanent")
 KEY = ReleaseKey(bytes(range(128, 160)))
 POLICIES = pytest.mark.parametrize(("policy", "secret"), [(FRESH, None), (KEPT, KEY)], ids=["fresh", "permanent"])
@@ -56,27 +56,6 @@ def test_a_lost_connection_is_no_second_report(policy, secret, state, ledger):
     assert line.collector.n_reports == 1
     assert ledger.reports() == {policy.sha256: 1}
     assert ledger.spent == pytest.approx(policy.epsilon)
-
-
-def test_a_report_that_arrived_is_followed_by_another(ledger):
-    line = Line(FRESH)
-    for _ in range(3):
-        FRESH.send({"city": "a"}, line, ledger=ledger)
-    assert line.collector.n_reports == 3
-    assert ledger.reports() == {FRESH.sha256: 3}
-    permanent = Line(KEPT)
-    for value in "aab":
-        KEPT.send({"city": value}, permanent, ledger=ledger, secret=KEY)
-    assert permanent.collector.counts == (2, 0, 0, 1)
-
-
-def test_policies_wait_for_each_other_s_connections_in_no_way(ledger):
-    down = Line(FRESH)
-    down.state = "down"
-    with pytest.raises(ConnectionError):
-        FRESH.send({"city": "a"}, down, ledger=ledger)
-    assert KEPT.send({"city": "a"}, Line(KEPT), ledger=ledger, secret=KEY) != down.seen[0]
-    assert FRESH.send({}, Line(FRESH), ledger=ledger) == down.seen[0]
 
 
 def test_a_report_is_on_the_disk_before_it_is_sent(ledger):

@@ -152,16 +152,3 @@ def test_a_second_client_computes_the_epsilon_that_is_claimed(policy):
     for field in policy["fields"]:
         assert epsilon(field["law"]) == pytest.approx(float(field["epsilon"]), rel=1e-12)
     assert sum(float(field["epsilon"]) for field in policy["fields"]) == pytest.approx(float(policy["epsilon"]))
-
-
-def test_vectors_of_a_sample_reach_all_samples():
-    asked = [tuple(SAMPLED.read(bytes.fromhex(one["report"])).answers) for one in PUBLISHED["sampled"]["vectors"]]
-    assert len(set(asked)) == 6
-    epsilons = sorted(field.epsilon for field in SAMPLED.fields)
-    assert SAMPLED.epsilon == pytest.approx(sum(epsilons[2:]), rel=1e-15)
-
-
-def test_too_few_words_are_an_error_and_no_report():
-    one = PUBLISHED["vectors"][0]
-    with pytest.raises(ValueError, match="random bytes of a draw must suffice"):
-        POLICY.vector(one["record"], bytes.fromhex(one["random_bytes"])[:40])

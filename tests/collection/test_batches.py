@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from skldp import Collector, release_batches
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField
+from skldp.client import Field, Policy
 from skldp.collection._report_tables import report_schema
-from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 pa = pytest.importorskip("pyarrow")
 
 POLICY = Policy(
     "a test",
     (
-        NumberField("age", 0, 100, Duchi(30.0).integer_law, missing=50.0),
-        CategoryField("city", ("Bonn", "Ulm", None), RandomizedResponse(40.0, 3).integer_law),
-        CategoryField("shop", tuple(f"shop {i}" for i in range(9)), SubsetSelection(1.0, 9).integer_law),
+        Field("age", Column(0, 100, missing=50.0), Duchi(30.0).integer_law),
+        Field("city", Column(values=("Bonn", "Ulm", None)), RandomizedResponse(40.0, 3).integer_law),
+        Field("shop", Column(values=tuple(f"shop {i}" for i in range(9))), SubsetSelection(1.0, 9).integer_law),
     ),
 )
 N = 300
@@ -53,13 +53,6 @@ def test_batches_become_reports_of_the_same_people():
     assert [batch.num_rows for batch in made] == [70, 70, 70, 70, 20]
     assert all(batch.schema.equals(release.schema, check_metadata=True) for batch in made)
     are_releases(pa.Table.from_batches(made))
-
-
-def test_the_function_passes_to_other_processes_and_draws_anew():
-    release = pickle.loads(pickle.dumps(release_batches(POLICY)))
-    first, second = (pa.Table.from_batches(release(PEOPLE.to_batches())) for _ in range(2))
-    are_releases(first)
-    assert set(first["skldp_report"].to_pylist()).isdisjoint(second["skldp_report"].to_pylist())
 
 
 def test_what_is_refused_draws_nothing_and_shows_nothing(monkeypatch):
@@ -185,18 +178,3 @@ def test_in_pandas_of_arrow():
     batches = pa.Table.from_pandas(people).to_batches()
     reports = pa.Table.from_batches(release_batches(POLICY)(batches)).to_pandas(types_mapper=pd.ArrowDtype)
     are_releases(pa.Table.from_pandas(reports, preserve_index=False))
-
-
-def test_in_duckdb():
-    duckdb = pytest.importorskip("duckdb")
-    release = release_batches(POLICY)
-    with duckdb.connect() as connection:
-        connection.register("people", PEOPLE)
-        of_all = connection.sql("SELECT * EXCLUDE (name) FROM people")
-        # The name of before 2.0.
-        of_people = (
-            of_all.to_arrow_reader(100) if hasattr(of_all, "to_arrow_reader") else of_all.fetch_record_batch(100)
-        )
-        connection.register("reports", pa.Table.from_batches(release(of_people)))
-        kept = connection.sql("SELECT * FROM reports").to_arrow_table()
-    are_releases(kept)

@@ -9,7 +9,6 @@ import pytest
 from skldp.client import DeviceLedger
 from skldp.collection import _flower as module
 from skldp.exceptions import BudgetExhaustedError
-from skldp.flower import flower_client_app, flower_server_app
 from skldp.learning import RegressionProtocol, Report
 
 N, EPSILON = 40, 8.0
@@ -198,39 +197,3 @@ def test_what_is_no_report_of_the_task_is_left_out(told):
     assert list(module._checked(task, told, 3)) == []
     fine = {"report": Report(task.hash, 3, (0,) * width).to_json()}
     assert len(list(module._checked(task, fine, 3))) == 1
-
-
-def test_what_a_node_says_of_its_people_is_a_number_of_them():
-    for said in (None, {}, {"left": -3}, {"left": "many"}, {"left": True}, {"left": 2.5}):
-        assert module._people_left(said, protocol()) == 0
-    assert module._people_left({"left": 7}, protocol()) == 7
-    assert module._people_left({"left": 10**30}, protocol()) == N
-
-
-def test_everybody_who_is_left_is_as_likely():
-    assert module._cohort({1: 0, 2: 5}, 3) == {2: 3}
-    assert module._cohort({1: 2, 2: 5}, 30) == {1: 2, 2: 5}
-    assert module._cohort({1: 0}, 3) == {}
-    # Few of many, half, and most, who are drawn by who is not asked; ninety standard deviations and more.
-    for wanted, room in ((5_000, 2_900), (50_000, 6_500), (95_000, 2_900)):
-        several = module._cohort({1: 30_000, 3: 0, 2: 70_000}, wanted)
-        assert sum(several.values()) == wanted
-        assert 3 not in several
-        assert abs(several[1] - 0.3 * wanted) < room
-
-
-def test_settings_are_refused_before_flower_is_needed(tmp_path):
-    for purpose in ("", None):
-        with pytest.raises(ValueError, match="purpose"):
-            flower_client_app(people, purpose=purpose)
-    for wrong in ({"least_nodes": 0}, {"timeout": -1.0}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            flower_server_app(protocol, tmp_path / "state", **wrong)
-
-
-def test_without_flower_the_extra_is_named(monkeypatch, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "flwr", None)
-    with pytest.raises(ImportError, match=r"skldp\[flower\]"):
-        flower_client_app(people, purpose="a test")
-    with pytest.raises(ImportError, match=r"skldp\[flower\]"):
-        flower_server_app(protocol, tmp_path / "state")

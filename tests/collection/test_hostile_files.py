@@ -7,17 +7,17 @@ import pytest
 
 import skldp.client._policy
 from skldp import Collector
-from skldp.client import CategoryField, Policy
+from skldp.client import Field, Policy
 from skldp.client._report_bytes import header
 from skldp.collection import _report_files
 from skldp.collection._report_tables import batch_of_reports, has_reports
-from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-POLICY = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law),))
+POLICY = Policy("a test", (Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law),))
 REPORTS = POLICY.release_table({"city": ["Ulm"] * 50})
 
 
@@ -151,25 +151,6 @@ def test_a_parquet_file_of_another_schema_is_foreign_unread(tmp_path, monkeypatc
     assert made.counts == (0, 3, 0, 0)
 
 
-def test_other_columns_of_a_parquet_file_are_not_read(tmp_path):
-    table = pa.Table.from_batches([batch_of_reports(REPORTS)]).append_column("more", pa.array(["x"] * 50))
-    pq.write_table(table, tmp_path / "more")
-    read = []
-    real = pq.ParquetFile.iter_batches
-
-    class Watched(pq.ParquetFile):
-        def iter_batches(self, **options):
-            read.append(options["columns"])
-            return real(self, **options)
-
-    made = Collector(POLICY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pq, "ParquetFile", Watched)
-        made.add_file(tmp_path / "more")
-    assert made.counts == (50, 0, 0, 0)
-    assert read == [["skldp_report"]]
-
-
 def test_repeated_reports_take_no_memory(monkeypatch):
     monkeypatch.setattr(_report_files, "_ROWS", 100)
     monkeypatch.setattr(_report_files, "_WAITING", 100)
@@ -181,22 +162,10 @@ def test_repeated_reports_take_no_memory(monkeypatch):
     assert made.counts == (1, 0, 0, 19_999)
 
 
-def test_reports_keep_the_order_in_which_they_came_until_they_are_sorted(monkeypatch):
-    monkeypatch.setattr(_report_files, "_WAITING", 4)
-    sorted_parts = []
-    real = _report_files.sorted_once
-    monkeypatch.setattr(_report_files, "sorted_once", lambda columns: sorted_parts.append(columns.ids) or real(columns))
-    made = Collector(POLICY)
-    for one in REPORTS[:8]:
-        made.add(one)
-    # Those that are known come first, then the new ones as they came.
-    assert [POLICY.read(one).report_id for one in REPORTS[4:8]] == [bytes(row).hex() for row in sorted_parts[-1][-4:]]
-
-
 @pytest.mark.parametrize("n_at_a_time", [1, 1 << 20])
 def test_a_file_of_headers_is_parsed_in_linear_time(tmp_path, monkeypatch, n_at_a_time):
     monkeypatch.setattr(_report_files, "_BYTES", n_at_a_time)
-    policy = Policy("a test", (CategoryField("shop", tuple(range(4000)), UnaryEncoding(1.0, 4000).integer_law),))
+    policy = Policy("a test", (Field("shop", Column(values=tuple(range(4000))), UnaryEncoding(1.0, 4000).integer_law),))
     start = header(bytes.fromhex(policy.sha256))
     tried = []
     real = skldp.client._policy.unpack
@@ -223,14 +192,3 @@ def test_reports_after_truncated_ones_are_found(tmp_path):
     with pytest.warns(UserWarning, match=r"has broken reports \(30, beside 20 whole ones\)"):
         made.add_file(tmp_path / "cut")
     assert made.counts == (20, 0, 30, 0)
-
-
-def test_a_table_is_its_batches():
-    batches = [batch_of_reports(REPORTS[:20]), batch_of_reports(REPORTS[20:])]
-    made = Collector(POLICY)
-    made.add_batch(pa.Table.from_batches(batches))
-    made.add_batch(pa.Table.from_batches([batch_of_reports(REPORTS[:5])]))
-    assert made.counts == (50, 0, 0, 5)
-    for other in ("text", [1], batches[0].column(0), pa.chunked_array([[1]]), batches[0].to_pandas()):
-        with pytest.raises(TypeError, match=re.escape("pyarrow.RecordBatch or pyarrow.Table")):
-            made.add_batch(other)

@@ -1,17 +1,12 @@
-import copy
 import os
-import pickle
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
 from scipy import stats
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import load_diabetes
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import r2_score
@@ -21,13 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skldp import NumericPrivatizer, PrivacyLedger
+from skldp import PrivacyLedger
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.exceptions import (
     BudgetExhaustedWarning,
     LedgerError,
     OutOfDomainWarning,
-    SeededNoiseWarning,
 )
 
 SLOPES = np.array([1.0, -2.0])
@@ -87,15 +81,6 @@ def test_people_are_refused_when_their_budget_is_used_and_predictions_fall_back(
     assert second.prior_ == pytest.approx(PUBLIC[:, 1].mean())
 
 
-def test_nobody_left_has_no_mean():
-    ledger = PrivacyLedger(0.5, bounds=(0, 1))
-    with pytest.warns(BudgetExhaustedWarning, match=r"epsilon=0.6 exceeds the total budget of 0.5"):
-        result = fitted(epsilon=0.6, ledger=ledger).query(PEOPLE, ids=NAMES)
-    assert not result.accepted.any()
-    assert np.isnan([result.mean, result.standard_error]).all()
-    assert ledger.summary()["refused"].tolist() == [30]
-
-
 def test_asking_again_serves_the_recorded_answer_and_repeat_asks_afresh():
     ledger = PrivacyLedger(5.0, bounds=(0, 1), rule="basic")
     survey = fitted(epsilon=1.0, ledger=ledger)
@@ -131,24 +116,6 @@ def test_cross_validation_asks_everybody_once(shared):
     assert used.verify().n_answers == len(X)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_grid_search_spends_one_budget(shared, fixed_noise):
-    ledger = PrivacyLedger(1.0, bounds=(0, 1)) if shared else None
-    survey = BayesianFilter(LinearRegression(), total_epsilon=1.0, bounds=(0, 1), ledger=ledger, ids="person")
-    X, y = everybody()
-    search = GridSearchCV(survey, {"epsilon": [0.3, 0.6, 0.9]}, cv=5).fit(X, y)
-    used = search.best_estimator_.ledger_
-    losses = used.realized_loss(X.index)
-    assert losses.max() <= 1.0
-    assert used.verify().ok
-    rows = used.summary()
-    assert rows["answered"].sum() == sum(len(used.history(person)) for person in X.index)
-    assert rows["asked"].sum() == 3 * len(X)
-    # Whoever gave the first two candidates the same answer, which has a chance above 1/2, has not 0.9 left: that none
-    # of the 70 did has a chance below 1e-20.
-    assert rows["refused"].sum() > 0
-
-
 @pytest.mark.parametrize(
     "backend",
     [
@@ -163,62 +130,6 @@ def test_worker_processes_share_a_file(tmp_path, backend):
     with parallel_config(backend=backend):
         cross_val_score(survey, X, y, cv=3, n_jobs=2)
     assert [len(ledger.history(person)) for person in X.index] == [1] * len(X)
-
-
-def test_copies_and_pickles_share_the_budgets():
-    survey = BayesianFilter(model(), epsilon=1.0, bounds=(0, 1))
-    relatives = [clone(survey), copy.deepcopy(survey), copy.copy(survey), pickle.loads(pickle.dumps(survey))]
-    first = survey.fit(PUBLIC).query(PEOPLE, ids=NAMES)
-    for relative in [*relatives, clone(relatives[0])]:
-        result = relative.fit(PUBLIC).query(PEOPLE, ids=NAMES)
-        assert relative.ledger_ is survey.ledger_
-        assert (result.outputs == first.outputs).all()
-        assert not result.fresh.any()
-    again = pickle.loads(pickle.dumps(survey))
-    assert (again.predict(PEOPLE, ids=NAMES) == first.estimates).all()
-
-
-def steep_surveys(ledger, **parameters):
-    """Two logistic models, the second of which needs a search for everybody's history after the first."""
-    rng = np.random.default_rng(3)
-    for _ in range(2):
-        slopes = rng.uniform(-5, 5, 2)
-        classifier = FrozenEstimator(LogisticRegression().fit(PUBLIC, PUBLIC @ slopes > np.median(PUBLIC @ slopes)))
-        yield BayesianFilter(classifier, epsilon=1.0, ledger=ledger, **parameters).fit(PUBLIC)
-
-
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_progress_is_shown_where_it_is_wanted(capsys, n_jobs):
-    pytest.importorskip("rich")
-    accepted = {}
-    for verbose in (False, True):
-        first, second = steep_surveys(PrivacyLedger(1.5, bounds=(0, 1)), n_jobs=n_jobs, verbose=verbose, seed=0)
-        with parallel_config(backend="threading"):
-            first.query(PEOPLE, ids=range(30))
-            assert capsys.readouterr().out == ""
-            accepted[verbose] = second.query(PEOPLE, ids=range(30)).accepted
-        shown = capsys.readouterr().out
-        # Two histories: everybody answered the first model with one of two values.
-        assert ("certifying histories" in shown and "2/2" in shown) == verbose
-    assert (accepted[True] == accepted[False]).all()
-
-
-def test_progress_without_rich_says_what_to_install_and_asks_nobody(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
-    ledger = PrivacyLedger(1.5, bounds=(0, 1))
-    survey = next(steep_surveys(ledger, verbose=True))
-    with pytest.raises(ImportError, match=r"skldp\[study\]"):
-        survey.query(PEOPLE, ids=range(30))
-    assert len(ledger.history(0)) == 0
-
-
-def test_the_promise_is_the_budget_of_the_ledger():
-    ledger = PrivacyLedger(2.5, bounds=(0, 1))
-    guarantee = fitted(epsilon=0.5, ledger=ledger).privacy_guarantee_
-    assert (guarantee.epsilon, guarantee.stated, guarantee.unit, guarantee.seeded) == (2.5, 2.5, "record", False)
-    assert fitted(seed=0).privacy_guarantee_.seeded
-    assert fitted(epsilon=0.5).privacy_guarantee_.epsilon == 0.5
 
 
 @pytest.mark.parametrize(
@@ -252,46 +163,6 @@ def test_one_model_stays_with_one_ledger():
     assert clone(survey).fit(PUBLIC).ledger_ is one
 
 
-def test_a_model_that_was_fitted_again_stays_with_its_ledger_too():
-    ledger, other = (PrivacyLedger(1.0, bounds=(0, 1)) for _ in range(2))
-    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger).fit(PUBLIC, PUBLIC @ SLOPES)
-    survey.query(PEOPLE, ids=range(30))
-    survey.set_params(epsilon=0.3).fit(PUBLIC, PUBLIC @ SLOPES)
-    with pytest.raises(LedgerError, match="stays with it"):
-        survey.set_params(ledger=other).fit(PUBLIC, PUBLIC @ SLOPES)
-
-
-def test_weights_come_third_and_ids_by_name():
-    """As in all of scikit-learn: whole numbers in the third place are no names of people."""
-    survey = fitted(epsilon=0.5, ledger=PrivacyLedger(1.0, bounds=(0, 1)))
-    with pytest.raises(ValueError, match="people need ids"):
-        survey.score(PEOPLE, PEOPLE @ SLOPES, np.arange(1, 31))
-    weights = np.r_[np.ones(10), np.zeros(20)]
-    few = survey.score(PEOPLE[:10], PEOPLE[:10] @ SLOPES, ids=range(10))
-    assert survey.score(PEOPLE, PEOPLE @ SLOPES, weights, ids=range(30)) == pytest.approx(few)
-
-
-def test_clones_without_a_ledger_have_one_budget_and_one_domain():
-    survey = BayesianFilter(LinearRegression(), epsilon=0.5, total_epsilon=1.0)
-    y = PUBLIC @ SLOPES
-    survey.fit(PUBLIC, y).query(PEOPLE[:3], ids=NAMES[:3])
-    with pytest.raises(LedgerError, match="shares one budget per person with all its clones"):
-        clone(survey).set_params(total_epsilon=2.0).fit(PUBLIC, y)
-    narrower = clone(survey).fit(PUBLIC / 2, y)
-    assert np.array_equal(narrower.bounds_, survey.bounds_)
-    assert clone(survey).fit(PUBLIC[:, :1], y).ledger_ is not survey.ledger_
-
-
-def test_values_outside_the_bounds_answer_as_at_the_bounds():
-    survey = fitted(epsilon=1.0)
-    outside = np.repeat([[-3.0, 2.0]], 2000, axis=0)
-    high = survey.query_.output_bounds[1]
-    count = np.count_nonzero(survey.query(outside, ids=range(2000)).outputs == high)
-    probability = survey.query_.probability_of_high([[0.0, 1.0]])[0]
-    # A false alarm has a chance below 1e-10.
-    assert stats.binomtest(count, 2000, probability).pvalue > 1e-10
-
-
 def test_a_model_that_can_leave_its_output_bounds_is_truncated_with_a_warning():
     with pytest.warns(OutOfDomainWarning, match="truncated"):
         survey = fitted(output_bounds=(-1.0, 0.5))
@@ -320,18 +191,6 @@ def test_a_pipeline_of_scalers_is_folded_in():
         BayesianFilter(DecisionTreeRegressor(), bounds=(0, 1)).fit(PUBLIC, PUBLIC @ SLOPES)
 
 
-def test_it_works_as_a_step_and_with_data_frames():
-    frame = pd.DataFrame(PUBLIC, columns=["age", "dose"])
-    survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1)).fit(frame, PUBLIC @ SLOPES)
-    assert survey.feature_names_in_.tolist() == ["age", "dose"]
-    people = pd.DataFrame(PEOPLE, columns=["age", "dose"], index=[f"p{i}" for i in range(30)])
-    assert survey.predict(people, ids=people.index).shape == (30,)
-    with pytest.raises(ValueError, match="feature names"):
-        survey.predict(people[["dose", "age"]], ids=people.index)
-    whole = make_pipeline(StandardScaler().fit(PUBLIC), BayesianFilter(LinearRegression(), bounds=(-3, 3)))
-    assert whole.fit(PUBLIC, PUBLIC @ SLOPES).predict(PUBLIC, ids=range(40)).shape == (40,)
-
-
 def test_models_of_other_features_have_other_budgets():
     ledger = PrivacyLedger(1.0, bounds=(0, 1))
     one, other = (pd.DataFrame(PUBLIC, columns=names) for names in (["age", "dose"], ["dose", "age"]))
@@ -344,35 +203,6 @@ def test_models_of_other_features_have_other_budgets():
     alone = BayesianFilter(LinearRegression(), bounds=(0, 1)).fit(one, PUBLIC @ SLOPES)
     assert clone(alone).fit(other, PUBLIC @ SLOPES).ledger_ is not alone.ledger_
     assert clone(alone).fit(one, PUBLIC @ SLOPES).ledger_ is alone.ledger_
-
-
-def test_ids_and_weights_are_routed():
-    ledger = PrivacyLedger(1.0, bounds=(0, 1))
-    with config_context(enable_metadata_routing=True):
-        inner = LinearRegression().set_fit_request(sample_weight=True)
-        survey = BayesianFilter(inner, epsilon=0.5, ledger=ledger)
-        survey.set_score_request(ids=True, sample_weight=False)
-        ids = np.array([f"p{i}" for i in range(40)])
-        params = {"ids": ids, "sample_weight": np.r_[np.ones(39), 0.0]}
-        y = PUBLIC @ SLOPES
-        y[39] = 100.0
-        cross_val_score(survey, PUBLIC, y, params=params, cv=4)
-        # With the weight of 0 the outlier is no part of any fit, so that every fold has nearly the same model.
-        assert all(len(ledger.history(person)) == 1 for person in ids)
-        reached = [entry["query"].coef for person in ids for entry in ledger.history(person)]
-        np.testing.assert_allclose(reached, np.tile(SLOPES, (40, 1)))
-
-
-def test_seeded_noise_repeats_and_differs_between_queries():
-    def ask(slopes):
-        survey = fitted(slopes, epsilon=1.0, seed=3)
-        with pytest.warns(SeededNoiseWarning):
-            return survey.query(np.tile([[0.5, 0.5]], (200, 1)), ids=range(200)).outputs
-
-    first, again, other = ask([1.0, 1.0]), ask([1.0, 1.0]), ask([2.0, 2.0])
-    assert (first == again).all()
-    agreement = ((first == first.max()) == (other == other.max())).sum()
-    assert stats.binomtest(int(agreement), 200, 0.5).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -391,13 +221,6 @@ def test_seeded_noise_repeats_and_differs_between_queries():
 def test_wrong_parameters_are_refused(parameters, error):
     with pytest.raises(error):
         fitted(**parameters)
-
-
-def test_the_error_for_a_path_says_how_to_make_a_ledger():
-    with pytest.raises(ValueError, match=r"must be None or a PrivacyLedger, such as PrivacyLedger\(epsilon, path="):
-        fitted(ledger="a.ledger")
-    with pytest.raises(ValueError, match=r"must be None or a PrivacyLedger"):
-        NumericPrivatizer(ledger="a.ledger").fit([[0.0]])
 
 
 @pytest.mark.parametrize("where", ["y", "sample_weight"])
@@ -431,18 +254,6 @@ def test_wrong_input_is_refused_before_anybody_is_asked():
     three = PrivacyLedger(1.0, bounds=([0] * 3, [1, 1, 2]))
     with pytest.raises(ValueError, match="one number for each of the 2 features"):
         fitted(epsilon=0.5, ledger=three, bounds=None)
-
-
-def test_real_data_end_to_end():
-    X, y = load_diabetes(return_X_y=True)
-    ledger = PrivacyLedger(1.0, bounds=(X[:200].min(), X[:200].max()))
-    asked = []
-    for alpha in (0.01, 0.1, 1.0):
-        survey = BayesianFilter(Ridge(alpha), epsilon=0.4, ledger=ledger).fit(X[:200], y[:200])
-        asked.append(survey.query(X[200:], ids=range(200, 442)).accepted.sum())
-    assert asked[:2] == [242, 242]
-    assert ledger.realized_loss(range(200, 442)).max() <= 1.0
-    assert ledger.verify().ok
 
 
 @pytest.mark.parametrize(
@@ -504,14 +315,6 @@ def test_a_classifier_of_more_classes_is_asked_for_the_class(fixed_noise):
         assert np.isnan(refused.estimates).all()
         assert np.isnan(refused.mean).all()
         assert (other.predict(people[:9], ids=range(9)) == other.prior_).all()
-
-
-def test_the_fitted_model_takes_a_frame_without_a_warning():
-    frame = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (20, 2)), columns=["a", "b"])
-    asked = BayesianFilter(LinearRegression(), total_epsilon=1.0, bounds=(-1, 1), output_bounds=(-2, 2))
-    model = asked.fit(frame, frame["a"]).estimator_
-    assert model.predict(frame).shape == (20,)
-    assert list(model.feature_names_in_) == ["a", "b"]
 
 
 def test_weights_of_zero_are_refused_before_anybody_is_asked():

@@ -11,7 +11,6 @@ from sklearn.preprocessing import FunctionTransformer
 from skldp import BayesianFilter, NumericPrivatizer, PrivacyLedger, PrivateLinearRegression
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import LedgerError, OutOfDomainWarning, TooFewPeopleWarning
-from skldp.study import ReleasedRowsRegressor
 
 FRAME = pd.DataFrame({"age": np.linspace(18, 90, 60), "dose": np.tile([0.0, 0.5, 1.0], 20)})
 Y = FRAME["age"] / 90 + FRAME["dose"]
@@ -52,19 +51,6 @@ def test_a_ledger_declares_the_features_that_its_bounds_name(tmp_path, in_file):
             PrivacyLedger(2.0, bounds=BOUNDS, path=path)
 
 
-def test_bounds_are_declared_later_in_the_order_of_the_features():
-    ledger = PrivacyLedger(1.0)
-    ledger.declare(bounds=BOUNDS, features=["age", "dose"])
-    assert ledger.bounds == tuple(map(list, ENDS))
-    for wrong in ({}, {"age": (0, 1)}, BOUNDS | {"dosis": (0, 1)}, {"age": (0, 1), 1: (0, 1)}):
-        with pytest.raises(ValueError, match="`bounds` by name must name each of the features once"):
-            PrivacyLedger(1.0).declare(bounds=wrong, features=["age", "dose"])
-    with pytest.raises(ValueError, match=r"low <= high; got \(90, 18\)"):
-        PrivacyLedger(1.0, bounds={"age": (90, 18)})
-    with pytest.raises(ValueError, match="must name each of the features once"):
-        PrivacyLedger(1.0, bounds={})
-
-
 def test_what_passes_arrays_is_told_of():
     model = PrivateLinearRegression(bounds=BOUNDS, target_bounds=(0, 2))
     no_names = make_pipeline(FunctionTransformer(np.asarray), NumericPrivatizer(bounds=BOUNDS))
@@ -76,12 +62,6 @@ def test_what_passes_arrays_is_told_of():
         BaggingRegressor(by_pairs, n_estimators=2).fit(FRAME, Y)
     no_names[0].set_output(transform="pandas").set_params(func=None)
     assert no_names.fit_transform(FRAME).shape == (60, 2)
-
-
-def test_the_reference_of_a_study_reads_names():
-    model = ReleasedRowsRegressor(None, LinearRegression(), bounds=BOUNDS, target_bounds=(0, 2)).fit(FRAME, Y)
-    same = ReleasedRowsRegressor(None, LinearRegression(), bounds=ENDS, target_bounds=(0, 2)).fit(FRAME, Y)
-    np.testing.assert_array_equal(model.predict(FRAME), same.predict(FRAME))
 
 
 @pytest.mark.parametrize(

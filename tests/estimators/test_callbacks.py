@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -75,14 +74,6 @@ def test_a_callback_is_told_of_each_history_and_of_no_row(verbose):
     np.testing.assert_array_equal(told.outputs, plain.outputs)
 
 
-def test_a_callback_is_told_of_a_preview():
-    first, second = steep_surveys()
-    first.query(PEOPLE, ids=range(30))
-    recorder = Recorder()
-    second.set_callbacks(recorder).preview(range(30))
-    assert recorder.told[: len(CERTIFIED)] == CERTIFIED
-
-
 @pytest.mark.parametrize("task", ["history", "certify"])
 def test_a_callback_that_fails_stops_the_question_before_anybody_answers(task):
     first, second = steep_surveys()
@@ -110,19 +101,3 @@ def test_a_search_is_told_of_every_fit():
         done = [event for event in recorder.told if event.endswith(" done")]
         assert len(begun) == len(done) > 4
         assert (recorder.told[0], recorder.told[-1]) == ("setup", "teardown")
-
-
-def test_a_fit_is_told_and_clones_keep_their_callbacks():
-    recorder = Recorder()
-    survey = clone(BayesianFilter(LogisticRegression(), bounds=(0, 1)).set_callbacks(recorder))
-    survey.fit(PUBLIC, PUBLIC[:, 0] > 0.5)
-    assert recorder.told == ["setup", "fit of 0", "fit done", "teardown"]
-
-
-def test_scikit_learns_progress_bar_shows_the_histories(capsys):
-    pytest.importorskip("rich")
-    first, second = steep_surveys()
-    first.query(PEOPLE, ids=range(30))
-    second.set_callbacks(callback.ProgressBar()).query(PEOPLE, ids=range(30))
-    assert "BayesianFilter - certify" in (shown := capsys.readouterr().out)
-    assert "100%" in shown

@@ -54,11 +54,6 @@ def test_people_are_asked_and_their_mean_probability_is_estimated(tmp_path):
         assert ledger.verify().ok
 
 
-def test_without_a_class_the_predicted_one_is_asked():
-    survey = BayesianFilter(LogisticRegression(), bounds=(-1, 1)).fit(X, Y)
-    assert survey.query_.kind == "classes"
-
-
 @pytest.mark.parametrize(
     ("model", "target", "of_class", "match"),
     [
@@ -73,12 +68,3 @@ def test_without_a_class_the_predicted_one_is_asked():
 def test_what_has_no_such_probability_is_refused(model, target, of_class, match):
     with pytest.raises(ValueError, match=match):
         BayesianFilter(model, bounds=(-1, 1), of_class=of_class).fit(X, target)
-
-
-def test_another_link_is_noticed_by_its_probabilities():
-    class Flattened(LogisticRegression):
-        def predict_proba(self, X):
-            return 0.5 * super().predict_proba(X) + 0.5 / 3
-
-    with pytest.raises(ValueError, match="predict_proba is the softmax"):
-        BayesianFilter(Flattened(), bounds=(-1, 1), of_class="a").fit(X, Y)

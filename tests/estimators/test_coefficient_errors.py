@@ -2,7 +2,6 @@
 
 import functools
 import pickle
-import sys
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,7 @@ from sklearn.base import clone
 
 from skldp import PrivateLinearRegression
 from skldp.estimators._regression_summary import RegressionSummary
-from skldp.exceptions import ChangedAfterFitError, TooFewPeopleWarning
+from skldp.exceptions import TooFewPeopleWarning
 from skldp.learning._uncertainty import Estimate
 
 RNG = np.random.default_rng(0)
@@ -70,19 +69,6 @@ def test_arrays_have_names_of_their_own_and_fits_survive_pickle():
     assert str(again.summary()) == str(model.summary())
 
 
-def test_without_asking_there_is_nothing_to_say():
-    model = PrivateLinearRegression(8.0, seed=0).fit(X, Y)
-    for name in ("summary", "confidence_intervals"):
-        with pytest.raises(AttributeError, match=name) as caught:
-            getattr(model, name)
-        assert "inference=True" in str(caught.value.__cause__)
-    model.set_params(inference=True)
-    with pytest.raises(ChangedAfterFitError):
-        model.summary()
-    # What is fixed for errors takes no more people.
-    assert not hasattr(PrivateLinearRegression(protocol="once", inference=True), "partial_fit")
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Noise may hide outlying values")
 def test_too_few_people_and_hidden_features_are_told():
@@ -99,24 +85,3 @@ def test_too_few_people_and_hidden_features_are_told():
         model.set_params(epsilon=9.0, seed=1).fit(twins, Y)
     with pytest.raises(ValueError, match="stand out"):
         model.summary()
-
-
-@pytest.mark.parametrize("level", [0, 1, -0.5, True, "high", float("nan")])
-def test_levels_are_checked(level):
-    model = fitted()
-    for method in (model.summary, model.confidence_intervals):
-        with pytest.raises(ValueError, match="level"):
-            method(level=level)
-
-
-def test_frames_need_pandas(monkeypatch):
-    summary = fitted().summary()
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="study"):
-        summary.to_frame()
-
-
-def test_a_clone_asks_the_same():
-    assert clone(fitted()).inference
-    with pytest.raises(ValueError, match="inference"):
-        PrivateLinearRegression(inference="yes").fit(X, Y)

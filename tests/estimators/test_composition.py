@@ -8,7 +8,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp import PrivacyGuarantee
@@ -63,10 +63,6 @@ class LabelPrivate(LogisticRegression):
         return super().fit(X, y)
 
 
-def test_a_transformer_alone_is_what_it_says():
-    assert privacy_guarantee(Private(2.0).fit(X)) == PrivacyGuarantee(2.0, stated=2.0)
-
-
 def test_a_pipeline_adds_its_steps_and_its_labels(fixed_noise):
     total = privacy_guarantee(make_pipeline(Private(2.0), Private(1.0), LabelPrivate()).fit(X, y))
     assert (total.epsilon, total.unit, total.stated) == (3.5, "record", 3.5)
@@ -84,14 +80,6 @@ def test_says_that_labels_or_features_are_bare(fixed_noise):
     assert (total + of_rows).unprotected == ("features", "target")
 
 
-def test_a_search_is_not_its_best_pipeline():
-    search = GridSearchCV(make_pipeline(Private(), LogisticRegression()), {"private__epsilon": [2.0]}, cv=2)
-    total = privacy_guarantee(search.fit(X, y))
-    assert math.isinf(total.epsilon)
-    assert "privacy_guarantee(search.best_estimator_) is the figure of that one fit" in total.basis
-    assert privacy_guarantee(search.best_estimator_).epsilon == 2.0
-
-
 def test_a_classifier_of_randomized_labels_adds_the_private_steps_within(fixed_noise):
     inner = make_pipeline(Private(2.0), LogisticRegression())
     label_rr = LabelRR(0.5, classes=[0, 1])
@@ -103,12 +91,6 @@ def test_a_classifier_of_randomized_labels_adds_the_private_steps_within(fixed_n
     assert "features not protected" in privacy_guarantee(bare).headline()
 
 
-def test_says_that_transform_passes_without_noise():
-    total = privacy_guarantee(make_pipeline(Private(transform_noise=False), LogisticRegression()).fit(X, y))
-    assert "of fit_transform alone" in total.basis
-    assert "fit_transform" not in Private().fit(X).privacy_guarantee_.basis
-
-
 def test_columns_add_up_and_bare_columns_are_infinite():
     both = ColumnTransformer([("a", Private(1.0), [0, 1]), ("b", Private(2.0), [2])])
     assert privacy_guarantee(both.fit(X)).epsilon == 3.0
@@ -118,11 +100,6 @@ def test_columns_add_up_and_bare_columns_are_infinite():
     assert "b pass unprotected" in total.basis
     kept = ColumnTransformer([("a", Private(1.0), [0, 1])], remainder="passthrough")
     assert math.isinf(privacy_guarantee(kept.fit(X)).epsilon)
-
-
-def test_a_union_with_a_bare_branch_is_infinite():
-    assert privacy_guarantee(FeatureUnion([("a", Private()), ("b", Private())]).fit(X)).epsilon == 2.0
-    assert math.isinf(privacy_guarantee(FeatureUnion([("a", Private()), ("b", StandardScaler())]).fit(X)).epsilon)
 
 
 def test_what_has_no_private_step_is_infinite_for_that_reason():

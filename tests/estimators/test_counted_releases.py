@@ -148,17 +148,6 @@ class Beside(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return np.hstack([one.transform(X) for one in self.fitted_])
 
 
-class Repeated(TransformerMixin, BaseEstimator):
-    """A transformer that gives every record four times."""
-
-    def fit(self, X, y=None):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def transform(self, X):
-        return np.tile(X, (4, 1))
-
-
 def reads_raw_rows(estimator, X, y):
     return float(np.asarray(X)[0, 0])
 
@@ -379,16 +368,6 @@ def test_what_cannot_be_seen_has_no_finite_figure_for_its_rows(where):
     assert math.isinf(privacy_guarantee(both[where].fit(X, Y)).epsilon)
 
 
-def test_a_warm_start_has_no_finite_figure():
-    model = BaggingRegressor(regression, 2, warm_start=True).fit(X, Y)
-    model.set_params(n_estimators=3, estimator__counted__epsilon=100.0).fit(X, Y)
-    assert math.isinf(privacy_guarantee(model).epsilon)
-
-
-def test_a_step_that_repeats_records_has_no_finite_figure():
-    assert math.isinf(privacy_guarantee(make_pipeline(Repeated(), Counted()).fit(X)).epsilon)
-
-
 def test_rows_that_a_pipeline_hands_on_have_no_finite_figure():
     class Stopping(LinearRegression):
         def fit(self, X, y, X_val=None):
@@ -414,14 +393,6 @@ def test_the_way_out_of_each_reason_is_finite():
     assert (around.unit, around.stated) == ("label", 8.0)
     resampled = make_imbalanced_pipeline(RandomOverSampler(), LogisticRegression())
     assert privacy_guarantee(label_private(resampled).fit(X, Y)).epsilon <= 8
-
-
-def test_the_steps_that_are_counted_stand_beside_the_reason():
-    guarantee = privacy_guarantee(make_pipeline(Counted(3.0), BaggingRegressor(regression, 2)).fit(X, Y))
-    unprotected, counted = guarantee.steps
-    assert (unprotected.name, counted.name, counted.epsilon) == ("unprotected", "counted", 3.0)
-    assert "apart from that epsilon 3 per record" in guarantee.basis
-    assert guarantee.to_frame()["epsilon"].tolist() == [math.inf, 3.0]
 
 
 def test_a_scaler_inside_an_ensemble_cannot_be_named_public():

@@ -5,18 +5,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from skldp import BayesianFilter, PrivacyLedger, domain_from_transformer
 from skldp.accounting import ledger_report
-from skldp.domains._columns import Integers
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.estimators._from_estimator import query_from_estimator
-from skldp.exceptions import LedgerError, OutOfDomainWarning
+from skldp.exceptions import LedgerError
+from skldp.mechanisms import Column
 
 COLORS, SIZES = ["red", "green", "blue"], ["S", "M", "L"]
 RAW = pd.DataFrame(
@@ -30,7 +28,7 @@ def encoder():
 
 
 PEOPLE = encoder().set_output(transform="pandas").fit_transform(RAW)
-DOMAIN = domain_from_transformer(encoder(), bounds={"age": Integers(18, 99)})
+DOMAIN = domain_from_transformer(encoder(), bounds={"age": Column(18, 99, kind="integer")})
 TARGET = PEOPLE.to_numpy() @ [1.0, 2, 3, 10, 20, 30, 0.1]
 MODEL = LinearRegression().fit(PEOPLE, TARGET)
 SEEDED = "ignore::skldp.exceptions.SeededNoiseWarning"
@@ -56,13 +54,6 @@ def test_inequalities_narrow_the_range():
     curbed = Constrained(DOMAIN, ((0, 0, 0, 0, 0, 39, 1),), (99,), fallback)
     low, high = query_from_estimator(MODEL, epsilon=0.5, bounds=curbed).output_bounds
     np.testing.assert_allclose((low, high), (12.8, 3 + 30 + 6.0))
-
-
-def test_fitted_attributes_parameters_and_copies():
-    fitted = survey().fit(PEOPLE, TARGET)
-    assert fitted.bounds_ == DOMAIN == fitted.get_params()["bounds"] == clone(fitted).bounds
-    box = survey(bounds=(0, 100)).fit(PEOPLE, TARGET)
-    assert [end.tolist() for end in box.bounds_] == [[0.0] * 7, [100.0] * 7]
 
 
 def test_columns_in_another_order_are_refused():
@@ -128,30 +119,3 @@ def test_verification_finds_an_answer_that_the_domain_does_not_allow(tmp_path, m
         found = ledger.verify()
     assert not found.ok
     assert "over their budget" in " ".join(found.problems)
-
-
-def test_a_ledger_refuses_a_query_over_other_columns():
-    ledger = PrivacyLedger(1.0, bounds=DOMAIN)
-    model = LinearRegression().fit(PEOPLE.iloc[:, :6].to_numpy(), TARGET)
-    query = query_from_estimator(model, epsilon=0.5, bounds=(0, 1))
-    with pytest.raises(LedgerError, match="bounds for 7 features"):
-        ledger.answer(query, [1], lambda who: np.zeros(len(who), dtype=int))
-
-
-def test_a_survey_takes_the_domain_of_its_ledger():
-    ledger = PrivacyLedger(1.0, bounds=DOMAIN)
-    fitted = survey(bounds=None, ledger=ledger, total_epsilon=None).fit(PEOPLE, TARGET)
-    assert fitted.bounds_ == DOMAIN
-    assert fitted.query(PEOPLE, ids=range(36)).accepted.all()
-    boxed = PrivacyLedger(1.0, bounds=(0, 100))
-    with pytest.raises(LedgerError, match="bounds of a ledger must not change"):
-        survey(ledger=boxed, total_epsilon=None).fit(PEOPLE, TARGET).query(PEOPLE, ids=range(36))
-
-
-def test_the_default_prior_is_of_records():
-    public = PEOPLE.copy()
-    public.iloc[:, :6] = 0.9
-    with pytest.warns(OutOfDomainWarning, match="lay outside"):
-        fitted = BayesianFilter(FrozenEstimator(MODEL), bounds=DOMAIN, epsilon=0.5).fit(public)
-    moved = DOMAIN.clip(public.to_numpy()).rows
-    np.testing.assert_allclose(fitted.prior_, MODEL.predict(pd.DataFrame(moved, columns=PEOPLE.columns)).mean())

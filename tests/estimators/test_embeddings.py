@@ -1,8 +1,6 @@
-import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -12,20 +10,13 @@ from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.exceptions import OutOfDomainWarning
-from skldp.mechanisms import PrivUnit, noise_from
-from skldp.mechanisms.vector._privunit import ScaledRows
+from skldp.mechanisms import noise_from
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
 
 def rows(n=200, d=6, dtype=np.float64):
     return np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
-
-
-def test_unit_releases_the_direction_only():
-    X = rows()
-    privatizer = PrivUnitTransformer(epsilon=3.0, transform_noise=False).fit(X)
-    np.testing.assert_allclose(privatizer.transform(5 * X), X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
 def test_a_radius_is_enforced_and_what_it_moves_is_counted():
@@ -50,18 +41,6 @@ def test_guarantees():
     assert MultivariateLaplacePrivatizer().fit(X).privacy_guarantee_.plain_epsilon == np.inf
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(1, 2), (5_000, 30), (3, 40_000)])
-def test_dtype_shape_and_threads(dtype, shape):
-    X = rows(*shape, dtype=dtype)
-    for privatizer in (PrivUnitTransformer(seed=0), MultivariateLaplacePrivatizer(seed=0)):
-        released = privatizer.fit_transform(X)
-        assert released.dtype == dtype
-        assert released.shape == shape
-        np.testing.assert_array_equal(clone(privatizer).set_params(n_jobs=2).fit_transform(X), released)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(privatizer)).transform(X), released)
-
-
 def test_vocabulary_releases_words():
     words = rows(40, 5)
     privatizer = MultivariateLaplacePrivatizer(epsilon=8.0, vocabulary=words, seed=1).fit(words)
@@ -76,38 +55,6 @@ def test_two_words_with_one_vector_are_one_word():
     words = np.array([[0.0, 0], [1, 1], [1, 1]])
     privatizer = MultivariateLaplacePrivatizer(vocabulary=words, transform_noise=False).fit(words)
     assert privatizer.transform(words).tolist() == words.tolist()
-
-
-@pytest.mark.parametrize("norm", ["l2", 0, -1.0, None, np.inf, np.nan])
-def test_refuses_a_bad_norm(norm):
-    with pytest.raises(ValueError, match="norm"):
-        PrivUnitTransformer(norm=norm).fit(rows())
-
-
-@pytest.mark.parametrize("radius", ["1", 0, -1.0, np.inf, np.nan])
-def test_refuses_a_bad_radius(radius):
-    with pytest.raises(ValueError, match="radius"):
-        MultivariateLaplacePrivatizer(radius=radius).fit(rows())
-
-
-def test_refuses_a_vocabulary_of_another_width():
-    with pytest.raises(ValueError, match="vocabulary must have the shape"):
-        MultivariateLaplacePrivatizer(vocabulary=rows(d=5)).fit(rows(d=6))
-
-
-def test_refuses_a_single_feature_and_takes_zero_rows():
-    with pytest.raises(ValueError, match="n_features = 1"):
-        PrivUnitTransformer().fit(rows(d=1))
-    fitted = PrivUnitTransformer().fit(rows())
-    norms = np.linalg.norm(fitted.transform(np.zeros((2, 6))), axis=1)
-    np.testing.assert_allclose(norms, fitted.mechanism_.scale, rtol=1e-3)
-
-
-def test_names_are_kept():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(rows(d=3), columns=["a", "b", "c"])
-    for privatizer in (PrivUnitTransformer(), MultivariateLaplacePrivatizer()):
-        assert list(privatizer.set_output(transform="pandas").fit_transform(frame)) == ["a", "b", "c"]
 
 
 @pytest.mark.filterwarnings("ignore:RandomProjectionPrivatizer states delta")
@@ -142,21 +89,6 @@ def test_declared_bounds_scale_a_table_before_its_release(norm, dtype):
         assert scaled.privacy_guarantee_ == plain.privacy_guarantee_
         assert scaled.radius_ == plain.radius_
         assert scaled.transform(rows).dtype == dtype
-
-
-def test_bounds_of_a_table_are_enforced_counted_and_by_column():
-    frame = pd.DataFrame(people(4), columns=["age", "income", "balance"])
-    bounds = {"income": (1_000, 200_000), "balance": (-1, 1), "age": (0, 100)}
-    privatizer = PrivUnitTransformer(bounds=bounds, transform_noise=False).fit(frame)
-    np.testing.assert_array_equal(privatizer.bounds_, [LOW, HIGH])
-    with pytest.warns(OutOfDomainWarning, match="1 of 12 values"):
-        moved = privatizer.transform(frame.assign(age=[130.0, 1.0, 2.0, 3.0]))
-    np.testing.assert_array_equal(moved, privatizer.transform(frame.assign(age=[100.0, 1.0, 2.0, 3.0])))
-    with pytest.raises(ValueError, match="within the range of the type of X, float32"):
-        PrivUnitTransformer(bounds=(-1e60, 1e60)).fit(people(dtype=np.float32)).transform(people(dtype=np.float32))
-    with pytest.raises(ValueError, match="Bounds must be of 2 features"):
-        ScaledRows(PrivUnit(2, 1.0), (0.0,) * 3, (1.0,) * 3)
-    assert PrivUnitTransformer().fit(frame).bounds_ is None
 
 
 def test_a_table_with_bounds_has_the_guarantee_of_its_vectors():

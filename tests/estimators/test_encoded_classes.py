@@ -5,7 +5,6 @@ import pytest
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
-from sklearn.multiclass import OneVsRestClassifier
 
 from skldp import LabelPrivateClassifier, LabelRR, PrivateDiscriminant, PrivateLogisticRegression
 from skldp.papers import LabelLaplace
@@ -76,28 +75,3 @@ def test_nothing_else_is_taken_for_codes(name, classes, y):
     # The habit of the wrappers is told where it may be the reason.
     is_code = y.dtype.kind in "iu" and set(y) <= {0, 1}
     assert ("inside them declare classes=range(2))" in str(refused.value)) == is_code
-
-
-def test_one_class_against_the_rest_is_not_an_encoding(fixed_noise):
-    # Scores of three classes where the wrapper expects those of two.
-    model = OneVsRestClassifier(PrivateLogisticRegression(6, classes=["a", "b", "c"]))
-    with pytest.raises(ValueError, match="y must hold only the declared 3 values of type str"):
-        model.fit(X, np.array(["a", "b", "c"])[CODES + (X[:, 1] > 0)])
-    two = OneVsRestClassifier(PrivateLogisticRegression(6, classes=NAMES)).fit(X, Y)
-    assert np.mean(two.predict(X) == Y) > 0.7
-    with pytest.raises(ValueError, match="y must hold only the declared 2 values of type str"):
-        PrivateLogisticRegression(6, classes=NAMES).fit(X, np.zeros(3_000, int))
-
-
-def test_a_prior_is_in_the_order_of_the_declared_classes():
-    with pytest.raises(ValueError, match=r"declare classes=range\(2\)"):
-        labels(LabelRR(4, classes=["work", "home"], prior=[0.9, 0.1])).fit(X, CODES)
-
-
-def test_more_people_are_labelled_as_the_first_ones(fixed_noise):
-    model = PrivateLogisticRegression(6, classes=NAMES, protocol="once").partial_fit(X, CODES)
-    model.partial_fit(X[:100], CODES[:100])
-    with pytest.raises(ValueError, match="y must hold only the declared 2 values of type int"):
-        model.partial_fit(X, Y)
-    with pytest.raises(ValueError, match="classes must be those"):
-        model.partial_fit(X, CODES, classes=NAMES)

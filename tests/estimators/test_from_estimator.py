@@ -171,24 +171,6 @@ def test_a_classifier_without_probabilities_is_asked_for_its_decision(model, dat
 @pytest.mark.parametrize(
     "model",
     [
-        LogisticRegression(max_iter=2000),
-        GridSearchCV(LogisticRegression(max_iter=2000), {"C": [0.1, 1.0]}, cv=2),
-        make_pipeline(StandardScaler(), LogisticRegression()),
-        make_pipeline(MinMaxScaler(), SGDClassifier(loss="log_loss", random_state=0)),
-    ],
-    ids=repr,
-)
-def test_a_binary_classifier_is_a_logistic_query(model, data):
-    X, y = data
-    model.fit(X, y > np.median(y))
-    query = query_from_estimator(model, epsilon=0.5)
-    assert query.kind == "logistic"
-    assert query.unit_response(X) == pytest.approx(model.predict_proba(X)[:, 1], abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
         LogisticRegression(max_iter=5000),
         LinearSVC(dual=False),
         RidgeClassifier(),
@@ -217,13 +199,6 @@ def test_a_model_that_can_leave_its_output_bounds_is_truncated_and_says_so(data)
     assert wide.kind == "linear"
     unknown = query_from_estimator(model, epsilon=1.0, output_bounds=(-100, 100))
     assert unknown.kind == "truncated"
-
-
-def test_a_data_frame_model_is_read_without_a_warning(data):
-    pd = pytest.importorskip("pandas")
-    X, y = data
-    model = make_pipeline(StandardScaler(), Ridge()).fit(pd.DataFrame(X, columns=list("abc")), y)
-    assert query_from_estimator(model, epsilon=1.0, bounds=BOUNDS).n_features == 3
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from skldp import LabelPrivateClassifier, LabelRR, privacy_guarantee
-from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms import RandomizedResponse
 from skldp.papers import LabelMatrixRR
 
@@ -41,16 +40,6 @@ def test_every_pair_of_labels_is_released_by_the_product_of_two_laws():
     assert chi_square_pvalue(pairs, np.outer(*laws).ravel()) > THRESHOLD
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, object, float])
-def test_labels_keep_their_type_and_can_be_estimated(dtype):
-    # A flip at 40 a column has a chance of 4e-18.
-    matrix = LabelMatrixRR(120.0, classes=[0, 1])
-    released = matrix.fit_transform(Y.astype(dtype))
-    np.testing.assert_array_equal(released, Y)
-    for estimate, column in zip(matrix.estimate_frequencies(released), Y.T, strict=True):
-        np.testing.assert_allclose(estimate.frequencies, [1 - column.mean(), column.mean()], atol=1e-9)
-
-
 @pytest.mark.parametrize(
     "inner", [MultiOutputClassifier(LogisticRegression()), RandomForestClassifier(20, max_depth=3, random_state=0)]
 )
@@ -63,11 +52,6 @@ def test_a_classifier_of_several_labels_learns_from_released_ones(inner):
     assert privacy_guarantee(model).epsilon <= 6.0
     with pytest.raises(ValueError, match="one label per row"):
         LabelPrivateClassifier(inner, label_mechanism=LabelMatrixRR(classes=[0, 1]), correction="forward").fit(X, Y)
-
-
-def test_learnt_classes_void_the_guarantee():
-    with pytest.warns(LearntDomainWarning):
-        assert LabelMatrixRR().fit(Y).privacy_guarantee_.epsilon == np.inf
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,20 @@
 """LabelPrivateClassifier: any classifier on randomized labels, and the way back to the true ones."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from laws import THRESHOLD, binomial_pvalue
-from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.estimators._labels import LabelLaplace, LabelRR
-from skldp.exceptions import LearntDomainWarning, SeededNoiseWarning
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 X, Y = load_iris(return_X_y=True)
@@ -32,13 +25,6 @@ CORRECTIONS = ["none", "forward"]
 def private(estimator=None, *, epsilon=500.0, classes=(0, 1, 2), correction="none", **parameters):
     mechanism = LabelRR(epsilon, classes=list(classes), **parameters)
     return LabelPrivateClassifier(estimator or GaussianNB(), label_mechanism=mechanism, correction=correction)
-
-
-def test_two_fits_without_a_seed_see_different_labels():
-    tree = private(DecisionTreeClassifier(), epsilon=0.1, classes=range(10))
-    rows = np.arange(2000.0)[:, None]
-    first, second = (tree.fit(rows, np.zeros(2000, int)).predict(rows) for _ in range(2))
-    assert (first != second).any()
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
@@ -94,33 +80,12 @@ def test_forward_correction_removes_the_bias_of_the_probabilities(known_model, m
             assert [pvalue < THRESHOLD for pvalue in worst] == [True, True, False, True]
 
 
-@seeds_expected
-def test_correction_keeps_the_most_likely_class():
-    fitted = [private(epsilon=2.0, correction=c, seed=0).fit(X, Y) for c in CORRECTIONS]
-    np.testing.assert_array_equal(*(classifier.predict(X) for classifier in fitted))
-    corrected = fitted[1].predict_proba(X)
-    np.testing.assert_allclose(corrected.sum(axis=1), 1)
-    assert (corrected >= 0).all()
-
-
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_classes_that_no_randomized_label_shows_keep_their_column(correction):
     classifier = private(classes=[-1, 0, 1, 2], correction=correction).fit(X, Y)
     assert classifier.classes_.tolist() == [-1, 0, 1, 2]
     assert classifier.predict_proba(X).shape == (150, 4)
     np.testing.assert_allclose(classifier.predict_proba(X)[:, 0], 0, atol=1e-15)
-
-
-def test_correction_with_a_prior_knows_nothing_of_the_classes_never_answered(fixed_noise):
-    classifier = private(epsilon=3.0, correction="forward", prior=[0.0, 0.5, 0.5]).fit(X, Y)
-    np.testing.assert_array_equal(classifier.predict_proba(X)[:, 0], 0)
-    assert set(classifier.predict(X)) == {1, 2}
-
-
-def test_sample_weights_reach_the_classifier():
-    weight = np.random.default_rng(0).uniform(0, 1, 150)
-    weighted = private().fit(X, Y, sample_weight=weight)
-    np.testing.assert_array_equal(weighted.estimator_.theta_, GaussianNB().fit(X, Y, sample_weight=weight).theta_)
 
 
 def test_metadata_is_routed():
@@ -149,57 +114,3 @@ def test_grid_search_over_epsilon_at_the_end_of_a_pipeline(fixed_noise):
     assert (guarantee.unit, guarantee.stated) == ("label", 50.0)
     assert "features not protected" in guarantee.headline()
     assert cross_val_score(pipeline, X, Y, scoring="neg_log_loss", cv=3).mean() > -0.2
-
-
-def test_decision_function_only_without_correction():
-    assert private(LinearSVC()).fit(X, Y).decision_function(X).shape == (150, 3)
-    assert not hasattr(private(LinearSVC()), "predict_proba")
-    assert not hasattr(private(LogisticRegression(), correction="forward"), "decision_function")
-    with pytest.raises(ValueError, match="needs an estimator with predict_proba"):
-        private(LinearSVC(), correction="forward").fit(X, Y)
-
-
-def test_without_a_mechanism_it_is_label_rr_that_learns_the_classes():
-    with pytest.warns(LearntDomainWarning):
-        fitted = LabelPrivateClassifier(GaussianNB()).fit(X, Y)
-    assert isinstance(fitted.label_mechanism_, LabelRR)
-    assert fitted.privacy_guarantee_.stated == 1.0
-
-
-def test_feature_names_and_frames():
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    fitted = private().fit(frame, Y)
-    assert fitted.feature_names_in_.tolist() == list("abcd")
-    assert fitted.n_features_in_ == 4
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"correction": "backward"}, {"label_mechanism": "krr"}, {"estimator": 3}], ids=repr
-)
-def test_refuses_bad_parameters(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        private().set_params(**parameters).fit(X, Y)
-
-
-def test_a_label_outside_the_classes_stops_the_fit():
-    classifier = private(classes=[0, 1])
-    with pytest.raises(ValueError, match="y must hold only the declared"):
-        classifier.fit(X, Y)
-    with pytest.raises(NotFittedError):
-        classifier.predict(X)
-
-
-def test_the_given_objects_are_left_alone():
-    classifier = private()
-    before = clone(classifier)
-    classifier.fit(X, Y)
-    assert not hasattr(classifier.estimator, "classes_")
-    assert not hasattr(classifier.label_mechanism, "classes_")
-    assert repr(before) == repr(classifier)
-
-
-def test_a_seeded_mechanism_is_passed_on_to_the_guarantee():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        assert private(seed=0).fit(X, Y).privacy_guarantee_.seeded
-    assert not private().fit(X, Y).privacy_guarantee_.seeded

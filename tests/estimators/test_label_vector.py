@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.datasets import load_iris
 
-from skldp.exceptions import LearntDomainWarning
 from skldp.papers import LabelLaplaceVector
-from skldp.study import federated_learning
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skldp.exceptions.SeededNoiseWarning", "ignore::skldp.exceptions.LearntDomainWarning"
@@ -27,17 +24,6 @@ def test_columns_are_the_sorted_classes_and_the_guarantee_is_exact():
     assert (noisy.privacy_guarantee_.stated, noisy.privacy_guarantee_.unit) == (40.0, "label")
 
 
-def test_what_is_unknown_is_refused_and_learnt_classes_void_the_guarantee():
-    noisy = LabelLaplaceVector(1.0, classes=CLASSES).fit(Y)
-    with pytest.raises(ValueError, match="declared"):
-        noisy.transform(["no", "never"])
-    with pytest.raises(ValueError, match="y must have 3 columns"):
-        noisy.estimate_frequencies(np.ones((2, 4)))
-    with pytest.warns(LearntDomainWarning):
-        learnt = LabelLaplaceVector(1.0).fit(Y)
-    assert learnt.privacy_guarantee_.epsilon == np.inf
-
-
 def test_frequencies_are_unbiased_with_their_standard_errors():
     y = np.repeat(CLASSES, [3_000, 9_000, 0])
     noisy = LabelLaplaceVector(1.0, classes=CLASSES, seed=1)
@@ -46,14 +32,3 @@ def test_frequencies_are_unbiased_with_their_standard_errors():
     scores = (estimate.frequencies - [0.0, 0.25, 0.75]) / estimate.standard_errors
     assert stats.chi2(3).sf((scores**2).sum()) > 1e-6
     assert estimate.standard_errors == pytest.approx(np.full(3, (8 / 12_000) ** 0.5), rel=1e-6)
-
-
-def test_a_model_is_trained_on_the_rows_as_on_one_hot_labels():
-    X, y = load_iris(return_X_y=True)
-    data = (X[::2], y[::2], X[1::2], y[1::2])
-    clear = federated_learning(*data, n_clients=25, n_rounds=50, seed=0)
-    labels = LabelLaplaceVector(classes=range(3))
-    run = federated_learning(*data, label_mechanism=labels, epsilon=1e4, n_clients=25, n_rounds=50, seed=0)
-    assert run.accuracy == clear.accuracy
-    assert run.guarantee.epsilon == pytest.approx(1e4)
-    assert run.guarantee.unit == "label"

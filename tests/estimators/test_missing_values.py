@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp import BayesianFilter, PrivacyLedger
-from skldp.exceptions import LedgerError, RowIdentityWarning
+from skldp.exceptions import LedgerError
 
 NAN = math.nan
 PUBLIC = np.random.default_rng(0).uniform(-1, 1, (60, 2))
@@ -48,14 +48,6 @@ def test_a_person_with_nan_is_the_record_that_the_imputer_makes(monkeypatch, led
     np.testing.assert_allclose(seen[0], expected, atol=1e-7)
     assert ledger.missing == (0.5, 7.0)
     assert ledger.verify().ok
-
-
-def test_a_constant_is_filled_in_like_a_mean(ledger):
-    """Which scikit-learn keeps as a Python object."""
-    constant = FrozenEstimator(SimpleImputer(strategy="constant", fill_value=0.5).fit(PUBLIC))
-    assert survey(make_pipeline(constant, Ridge()), ledger).query(PEOPLE, ids=IDS).accepted.all()
-    assert ledger.missing == (0.5, 0.5)
-    survey(make_pipeline(imputer(0.5, 0.5), Ridge()), ledger).query(PEOPLE, ids=IDS)
 
 
 def test_the_same_person_is_never_another_record(ledger):
@@ -119,19 +111,3 @@ def test_frozen_imputers_are_found_wherever_a_model_begins_with_them(ledger, mod
     asked = BayesianFilter(model, epsilon=0.5, ledger=ledger).fit(PUBLIC, target)
     assert asked.query(PEOPLE, ids=IDS).accepted.all()
     assert ledger.missing is not None
-
-
-def test_infinity_is_still_no_record_and_scores_count_the_missing_too(ledger):
-    asked = survey(make_pipeline(imputer(0.5, 0.0), Ridge()), ledger)
-    with pytest.raises(ValueError, match="infinity"):
-        asked.query([[math.inf, 0.0]], ids=["ann"])
-    assert np.isfinite(asked.score(PEOPLE, [0.0, 1.0, 2.0, 3.0], ids=IDS))
-
-
-def test_in_a_simulation_rows_are_people_by_what_they_are_filled_with():
-    asked = BayesianFilter(make_pipeline(imputer(0.5, 0.0), Ridge()), epsilon=0.5, bounds=(-1, 1))
-    asked.fit(PUBLIC, TARGET)
-    with pytest.warns(RowIdentityWarning):
-        first, again = asked.query(PEOPLE), asked.query(PEOPLE)
-    assert first.outputs.tolist() == again.outputs.tolist()
-    assert not again.fresh.any()

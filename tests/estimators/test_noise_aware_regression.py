@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp import (
     CategoricalPrivatizer,
     NoiseAwareLinearRegression,
     NumericPrivatizer,
-    PrivUnitTransformer,
-    privacy_guarantee,
 )
 from skldp.exceptions import TooFewPeopleWarning
 
@@ -59,22 +55,6 @@ def test_a_target_with_a_release_of_its_own():
     intervals = model.confidence_intervals(0.5)
     np.testing.assert_allclose(intervals.mean(axis=1), np.append(model.intercept_, model.coef_))
     assert (np.ptp(intervals, axis=1) < np.ptp(model.confidence_intervals(), axis=1)).all()
-
-
-def test_a_pipeline_counts_every_release_once():
-    release = NumericPrivatizer(8.0, mechanism="piecewise", seed=0)
-    model = NoiseAwareLinearRegression(clone(release), target_mechanism=NumericPrivatizer(1.0, seed=2).fit(Y[:, None]))
-    whole = privacy_guarantee(make_pipeline(release, model).fit(X, Y))
-    assert whole.epsilon == pytest.approx(9.0, rel=1e-6)
-
-
-def test_directions_that_privunit_released():
-    rows = X / np.linalg.norm(X, axis=1)[:, None]
-    y = rows @ [0.4, -0.3, 0.2] + 0.05
-    release = PrivUnitTransformer(4.0, seed=0)
-    model = NoiseAwareLinearRegression(release).fit(release.fit_transform(rows), y)
-    assert (errors(model) < 4).all()
-    assert model.mechanism_.n_outputs == 3
 
 
 def test_says_when_it_cannot_work():

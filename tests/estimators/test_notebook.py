@@ -2,13 +2,10 @@
 
 import html
 import inspect
-from email.message import Message
 from html.parser import HTMLParser
-from importlib import metadata
 
 import numpy as np
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -16,7 +13,6 @@ from sklearn.utils import estimator_html_repr
 
 import skldp
 from skldp import BayesianFilter, CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler
-from skldp.estimators._guarantee_mixin import documentation
 from skldp.mechanisms import PrivUnit, estimate_frequencies
 
 pytestmark = [
@@ -73,7 +69,8 @@ def sampled(sampler):
 def test_every_public_estimator_is_among_these():
     public = {
         name
-        for name, thing in inspect.getmembers(skldp, inspect.isclass)
+        for door in (skldp, skldp.papers)
+        for name, thing in inspect.getmembers(door, inspect.isclass)
         if hasattr(thing, "privacy_guarantee_") or hasattr(thing, "query")
     }
     assert set(FITTED) == public
@@ -93,13 +90,6 @@ def test_shows_the_guarantee_after_fit(name):
     assert estimator._repr_mimebundle_()["text/html"].count("Privacy guarantee") == 1
     # scikit-learn's own picture has a stray tag in some versions.
     assert unbalanced(drawn) == unbalanced(alone)
-
-
-@pytest.mark.parametrize("name", FITTED)
-def test_leaves_an_unfitted_one_as_it_is(name):
-    estimator = clone(FITTED[name]())
-    assert "Privacy guarantee" not in estimator._repr_html_()
-    assert "Privacy guarantee" not in estimator._repr_mimebundle_()["text/html"]
 
 
 @pytest.mark.few(8)
@@ -124,29 +114,6 @@ def test_a_box_tells_of_a_change_and_of_a_seed():
     assert "void for anyone who knows the seed" in estimator_html_repr(Pipeline([("step", seeded)]))
 
 
-def test_a_box_links_to_the_page_where_the_package_has_an_address(monkeypatch):
-    def declared(name):
-        message = Message()
-        message["Project-URL"] = "Documentation, https://pages.example/skldp/"
-        return message
-
-    def absent(name):
-        raise metadata.PackageNotFoundError
-
-    class Derived(skldp.NumericPrivatizer):
-        pass
-
-    page = "https://pages.example/skldp/reference/generated/skldp.NumericPrivatizer.html"
-    for answer, expected in ((declared, page), (absent, "")):
-        monkeypatch.setattr(metadata, "metadata", answer)
-        documentation.cache_clear()
-        assert skldp.NumericPrivatizer()._get_doc_link() == expected
-        assert (expected in estimator_html_repr(skldp.NumericPrivatizer())) is True
-        assert Derived()._get_doc_link() == ""
-        assert skldp.BoundsScaler()._get_doc_link() == expected.replace("NumericPrivatizer", "BoundsScaler")
-    documentation.cache_clear()
-
-
 def test_results_are_shown_as_tables():
     ledger = skldp.PrivacyLedger(2.0, bounds=(-1, 1), rule="basic")
     for text in ("Privacy ledger", "basic", ":memory:"):
@@ -159,14 +126,6 @@ def test_results_are_shown_as_tables():
     assert "0.7<" in estimate._repr_html_()
     assert estimate.to_frame().loc["no", "frequency"] == estimate.frequencies[1]
     assert list(estimate_frequencies([60, 40], 100, 0.75, 0.25).to_frame().index) == [0, 1]
-
-
-@pytest.mark.parametrize("fitted", [False, True])
-def test_is_text_where_scikit_learn_is_told_to_show_text(fitted):
-    estimator = label_rr().fit(Y) if fitted else label_rr()
-    with config_context(display="text"):
-        assert list(estimator._repr_mimebundle_()) == ["text/plain"]
-        assert not hasattr(estimator, "_repr_html_")
 
 
 def unbalanced(text):

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from skldp import (
-    NoiseAwareDiscriminant,
-    NumericPrivatizer,
     PrivateLinearRegression,
-    PrivUnitTransformer,
 )
 from skldp.exceptions import OutOfDomainWarning, TooFewPeopleWarning
 
@@ -38,12 +35,6 @@ def test_what_lies_outside_is_told_with_the_parameter_that_it_takes(recwarn, row
             model.fit(rows, target)
 
 
-def test_one_released_row_shows_no_variance():
-    release = PrivUnitTransformer(epsilon=1.0)
-    with pytest.raises(ValueError, match=r"minimum of 2 is required"):
-        NoiseAwareDiscriminant(release).fit(release.fit_transform(X[:1]), [0])
-
-
 @pytest.mark.parametrize("n_people", [1, 2, 10])
 @pytest.mark.parametrize("protocol", ["rounds", "once"])
 def test_a_handful_of_people_is_told_how_many_it_takes(n_people, protocol):
@@ -52,11 +43,3 @@ def test_a_handful_of_people_is_told_how_many_it_takes(n_people, protocol):
         model.fit(X[:n_people], X[:n_people, 0])
     np.testing.assert_array_equal(model.coef_, 0)
     assert np.abs(model.predict(X)).max() <= 1
-
-
-def test_a_release_of_numbers_takes_a_table_of_integers_and_bools():
-    rows = np.column_stack([X[:, 0] > 0, X[:, 1] < 0])
-    model = PrivateLinearRegression(epsilon=8.0, bounds=(0, 1), target_bounds=(0, 3))
-    whole = model.fit(rows, rows @ [2, 1]).score(rows, rows @ [2, 1])
-    assert whole > 0.9
-    assert NumericPrivatizer(epsilon=1.0, bounds=(0, 1)).fit_transform(rows.astype(int)).shape == rows.shape

@@ -21,7 +21,6 @@ from skldp import (
 )
 from skldp.estimators._base import in_threads
 from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning, SeededNoiseWarning
-from skldp.mechanisms.bits._mask_sampling import INTERPRETED
 from skldp.papers import LabelLaplace
 
 CODER = BitRandTransformer(epsilon=20.0, n_bits=4, calibration="exact", n_sampled_features="all")
@@ -131,19 +130,6 @@ def test_processes_count_what_they_moved_in_one_warning(tmp_path, small_blocks, 
     assert [warning.category for warning in caught].count(OutOfDomainWarning) == 1
 
 
-def test_compiled_steps_need_no_processes(tmp_path, small_blocks, recorded_tasks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms.bits._mask_sampling.compiled_loops", lambda: INTERPRETED)
-    X, out = memory_maps(tmp_path, out_mode="r+")
-    release_blocks(fitted(CODER).set_params(n_jobs=2), X, out)
-    assert recorded_tasks == [("threads", 2)]
-
-
-def test_small_tables_do_not_import_numba(small_blocks, monkeypatch):
-    monkeypatch.setattr("skldp.mechanisms.bits._mask_sampling.compiled_loops", lambda: pytest.fail("asked for"))
-    X = np.zeros((50, 3), dtype=np.float32)
-    release_blocks(fitted(CODER), X, np.empty_like(X))
-
-
 def test_blocks_are_handed_out_in_a_bounded_number_of_tasks(small_blocks, recorded_tasks, monkeypatch):
     monkeypatch.setattr("skldp.estimators._out_of_core._MOST_TASKS", 7)
     X = np.full((200, 3), 0.3, dtype=np.float32)
@@ -179,14 +165,6 @@ def test_only_threads_share_what_is_in_no_file(tmp_path, small_blocks, recorded_
     assert recorded_tasks == [("threads", 2)] * 3
 
 
-def test_a_generator_never_goes_to_a_process(tmp_path, small_blocks, recorded_tasks):
-    """Whatever the backend: each would draw from a copy, and all blocks would share their noise."""
-    X, out = memory_maps(tmp_path, n_rows=50, out_mode="r+")
-    with pytest.warns(SeededNoiseWarning):
-        release_blocks(fitted(seeded()).set_params(n_jobs=2), X, out)
-    assert recorded_tasks == [("threads", 1)]
-
-
 def test_a_generator_is_advanced_block_by_block(small_blocks):
     X = np.zeros((60, 3), dtype=np.float32)
 
@@ -200,15 +178,6 @@ def test_a_generator_is_advanced_block_by_block(small_blocks):
     assert len({block.tobytes() for block in one.reshape(-1, 15)}) == 12
 
 
-def test_one_warning_counts_all_blocks(small_blocks):
-    X = np.zeros((50, 3), dtype=np.float32)
-    X[::5] = 7.0
-    with pytest.warns(OutOfDomainWarning, match="30 of 150 values") as caught:
-        release_blocks(fitted(CODER), X, np.empty_like(X))
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-
-
 def test_nothing_is_written_where_a_late_block_is_not_finite(small_blocks):
     X = np.zeros((50, 3), dtype=np.float32)
     X[-1, -1] = np.nan
@@ -216,12 +185,6 @@ def test_nothing_is_written_where_a_late_block_is_not_finite(small_blocks):
     with pytest.raises(ValueError, match="NaN"):
         release_blocks(fitted(CODER), X, out)
     assert (out == 9.0).all()
-
-
-def test_without_noise_the_blocks_are_the_whole(small_blocks):
-    X = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
-    estimator = fitted(clone(CODER).set_params(transform_noise=False))
-    np.testing.assert_array_equal(release_blocks(estimator, X, np.empty_like(X)), estimator.transform(X))
 
 
 def test_what_cannot_be_released_is_refused():
@@ -450,7 +413,7 @@ def test_dask_releases_labels_and_categories():
 class TestTables:
     """Blocks of a table hold what its `transform` gives, in the columns that it names."""
 
-    schema = {"a": (-1, 1), "b": {"type": "categories", "values": [10, 20, 30]}}
+    schema = {"a": (-1, 1), "b": {"type": "category", "values": [10, 20, 30]}}
 
     def table(self, **settings):
         import pandas as pd

@@ -2,8 +2,6 @@
 
 import pickle
 import struct
-import subprocess
-import sys
 import warnings
 from contextlib import closing
 
@@ -18,14 +16,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    RepeatedKFold,
-    cross_val_predict,
-    cross_val_score,
     cross_validate,
-    train_test_split,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
@@ -108,46 +102,6 @@ def test_a_file_holds_nothing_that_a_table_of_guesses_can_be_tried_on(file_ledge
     with pytest.raises(LedgerError, match=r"fit it again. Got no ledger"):
         survey.query(PEOPLE)
     assert file_ledger.verify().n_people == 0
-
-
-def test_equal_rows_answer_apart():
-    """Equal rows shared one answer: an answer that differed proved a guess of somebody's row wrong."""
-    survey = fitted(epsilon=0.1)
-    rows = np.repeat(PEOPLE[:1], 400, axis=0)
-    rows[0] = -0.0
-    rows[1] = 0.0
-    with pytest.warns(RowIdentityWarning):
-        outputs = survey.query(rows).outputs
-    # 398 answers of one record at epsilon 0.1 are all the same with a probability below 2 * 0.53^398 < 1e-100.
-    assert len(set(outputs[2:])) == 2
-    assert survey.ledger_.verify().n_answers == 400
-    with pytest.warns(RowIdentityWarning):
-        again = survey.query(rows)
-    assert not again.fresh.any()
-    assert (again.outputs == outputs).all()
-
-
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
-def test_a_refitted_scaler_makes_nobody_new(ledger):
-    """Every fold scales by its own mean: as rows, everybody was another person in each repetition."""
-    folds = RepeatedKFold(n_splits=3, n_repeats=4, random_state=0)
-    frame = pd.DataFrame(PEOPLE, columns=["age", "dose"], index=pd.Index(NAMES, name="person"))
-    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger, ids="person")
-    whole = make_pipeline(StandardScaler().set_output(transform="pandas"), survey)
-    cross_val_score(whole, frame, Y, cv=folds)
-    spent = [sum(entry["query"].epsilon for entry in ledger.history(name)) for name in NAMES]
-    # Two answers of 0.4 fit into a budget of 1; a third was refused.
-    assert spent == pytest.approx([0.8] * 30)
-    assert ledger.verify().n_answers == 60
-
-
-def test_float32_and_rounding_make_nobody_new(file_ledger):
-    survey = fitted(epsilon=0.9, ledger=file_ledger)
-    assert survey.query(PEOPLE, ids=NAMES).fresh.all()
-    for rows in (PEOPLE.astype(np.float32), PEOPLE.round(3), np.asfortranarray(PEOPLE), PEOPLE.tolist()):
-        assert not survey.query(rows, ids=NAMES).fresh.any()
-    assert file_ledger.verify().n_people == 30
-    assert file_ledger.realized_loss(NAMES).max() <= 1.0
 
 
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.BudgetExhaustedWarning")
@@ -304,17 +258,6 @@ def test_rows_are_people_in_a_simulation_alone_with_one_warning_a_call():
     assert not survey.query(PEOPLE, ids=first.ids).fresh.any()
 
 
-def test_a_name_has_one_budget_without_a_ledger_too():
-    """Clones for other features have ledgers of their own, in which everybody would begin anew."""
-    survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1)).fit(PEOPLE[:, :1], Y)
-    wider = clone(survey).fit(PEOPLE, Y)
-    assert survey.query(PEOPLE[:, :1], ids=range(len(PEOPLE))).accepted.all()
-    with pytest.raises(LedgerError, match="would start new budgets"):
-        wider.query(PEOPLE, ids=range(len(PEOPLE)))
-    assert wider.ledger_.verify().n_answers == 0
-    assert not clone(survey).fit(PEOPLE[:, :1], Y).query(PEOPLE[:, :1], ids=range(len(PEOPLE))).fresh.any()
-
-
 def test_the_key_of_rows_is_in_memory_alone():
     survey, other = fitted(epsilon=0.5), fitted(epsilon=0.5)
     with pytest.warns(RowIdentityWarning):
@@ -326,21 +269,6 @@ def test_the_key_of_rows_is_in_memory_alone():
     assert key not in dump
     assert key.hex().encode() not in dump
     assert not any(person.encode() in dump for person in result.ids)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("closing_first", [True, False])
-def test_an_own_ledger_is_closed_by_whoever_opened_it(closing_first):
-    """Since Python 3.13 a connection that is collected unclosed complains."""
-    code = (
-        "import gc; from skldp import BayesianFilter; from sklearn.linear_model import LinearRegression as L;"
-        "survey = BayesianFilter(L(), bounds=(0, 1)).fit([[0.0], [1.0]], [0.0, 1.0]);"
-        "result = survey.query([[0.5]], ids=['ann']);"
-        f"{'survey.ledger_.close();' if closing_first else ''}"
-        "del survey; gc.collect(); del result; gc.collect()"
-    )
-    done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
-    assert "ResourceWarning" not in done.stderr
 
 
 # Where names are
@@ -396,26 +324,6 @@ def test_names_in_an_array_of_numbers_are_whole(ledger, dtype):
     assert ledger.verify().n_people == 30
 
 
-def test_names_in_a_list_of_rows_stay_what_they_are(ledger):
-    rows = [[2**40 + number, *row] for number, row in enumerate(PEOPLE.tolist())]
-    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger, ids=0).fit(rows, Y)
-    assert survey.query(rows).ids == list(range(2**40, 2**40 + 30))
-
-
-def test_public_rows_need_no_names(named, ledger):
-    public = pd.DataFrame(PUBLIC, columns=["age", "dose"])
-    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger, ids="person").fit(public, PUBLIC @ SLOPES)
-    assert survey.query(named).ids == NAMES
-    with pytest.raises(ValueError, match=r"a column or an index of ids. Got X without ids='person'"):
-        survey.query(public)
-    alone = BayesianFilter(LinearRegression(), ids="person").fit(public, PUBLIC @ SLOPES)
-    with pytest.raises(ValueError, match=r"a column or an index of ids. Got X without ids='person'"):
-        alone.query(public)
-    with pytest.raises(TypeError, match=r"a DataFrame. Got a ndarray"):
-        survey.query(PEOPLE)
-    assert survey.query(named[["age", "dose"]], ids=NAMES).ids == NAMES
-
-
 def test_unclear_places_of_names_are_refused(named):
     survey = BayesianFilter(LinearRegression(), ids="person")
     with pytest.raises(ValueError, match="names both"):
@@ -431,21 +339,6 @@ def test_unclear_places_of_names_are_refused(named):
     for wrong in (True, -1, 1.0, ["person"]):
         with pytest.raises(ValueError, match="'ids' parameter"):
             survey.set_params(ids=wrong).fit(PEOPLE, Y)
-
-
-def test_a_named_index_passes_splits_searches_and_steps(named, ledger):
-    table = named.set_index("person")
-    survey = BayesianFilter(LinearRegression(), epsilon=0.3, bounds=(0, 1), ledger=ledger, ids="person")
-    train, test, y_train, _ = train_test_split(table, Y, random_state=0)
-    survey.fit(train, y_train).query(test)
-    assert {name for name in NAMES if ledger.history(name)} == set(test.index)
-    search = GridSearchCV(survey, {"estimator__fit_intercept": [True, False]}, cv=3).fit(table, Y)
-    cross_val_predict(search.best_estimator_, table, Y, cv=3)
-    whole = make_pipeline(MaxAbsScaler().set_output(transform="pandas"), clone(survey)).fit(table, Y)
-    assert whole.predict(table).shape == (30,)
-    assert whole[-1].query(whole[:-1].transform(table)).ids == NAMES
-    assert ledger.verify().n_people == 30
-    assert ledger.realized_loss(NAMES).max() <= 1.0
 
 
 def test_ids_are_routed_through_cross_validation_and_searches(ledger):

@@ -6,7 +6,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from skldp import BayesianFilter, PrivacyLedger
-from skldp.exceptions import BudgetExhaustedWarning, LedgerError, TooFewPeopleWarning
+from skldp.exceptions import LedgerError, TooFewPeopleWarning
 
 PUBLIC = np.linspace(0, 1, 11)[:, None]
 PEOPLE = np.linspace(0, 1, 400)[:, None]
@@ -40,28 +40,6 @@ def test_a_preview_says_who_answers_at_what_cost_and_with_what_error(ledger):
     assert third.preview(IDS[100:]).recorded.all()
 
 
-def test_the_expected_error_is_near_that_of_the_answers(ledger, fixed_noise):
-    """With public data like the people's."""
-    one = survey(ledger, 1.0, 0.8)
-    one.query(PEOPLE, ids=IDS)
-    other = survey(ledger, 4.0, 0.2)
-    expected = other.preview(IDS).standard_error
-    assert other.query(PEOPLE, ids=IDS).standard_error == pytest.approx(expected, rel=0.05)
-
-
-def test_a_preview_warns_where_nobody_would_answer(ledger):
-    survey(ledger, 1.0, 0.5).query(PEOPLE, ids=IDS)
-    with pytest.warns(
-        BudgetExhaustedWarning,
-        match=r"None of 400 people .* one of the answers could exceed the budget \(at most 0\.5 is left\)",
-    ):
-        preview = survey(ledger, 2.0, 0.6).preview(IDS)
-    assert not preview.accepted.any()
-    assert preview.standard_error == np.inf
-    with pytest.warns(BudgetExhaustedWarning, match="epsilon=1.5 exceeds the total budget of 1"):
-        survey(ledger, 2.0, 1.5).preview(IDS)
-
-
 def test_a_preview_warns_where_the_noise_is_too_large(ledger):
     survey(ledger, 1.0, 0.5).query(PEOPLE, ids=IDS)
     asked = survey(ledger, 2.0, 0.2)
@@ -71,18 +49,6 @@ def test_a_preview_warns_where_the_noise_is_too_large(ledger):
     assert asked.preview(range(needed)).accepted.all()
     with pytest.warns(TooFewPeopleWarning):
         asked.preview(range(needed - 1))
-
-
-def test_a_query_that_nobody_answers_says_why(ledger):
-    first = survey(ledger, 1.0, 0.7)
-    first.query(PEOPLE, ids=IDS)
-    second = survey(ledger, 2.0, 0.6)
-    with pytest.warns(BudgetExhaustedWarning, match="one of the answers could exceed the budget; another question"):
-        result = second.query(PEOPLE, ids=IDS)
-    assert not result.accepted.any()
-    assert (second.predict(PEOPLE[:3], ids=IDS[:3]) == second.prior_).all()
-    # Whoever has answered is handed their answer again: nobody is refused.
-    assert first.query(PEOPLE, ids=IDS).accepted.all()
 
 
 def test_a_preview_of_strangers_is_refused(ledger):

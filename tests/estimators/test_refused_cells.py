@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 
 from skldp import (
     BayesianFilter,
@@ -15,8 +15,6 @@ from skldp import (
     BoundsScaler,
     CategoricalPrivatizer,
     ColumnEncoder,
-    LabelPrivateClassifier,
-    LabelRR,
     NumericPrivatizer,
     PrivacyLedger,
     PrivateDiscriminant,
@@ -25,11 +23,10 @@ from skldp import (
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
     TablePrivatizer,
-    TargetPrivatizer,
     release_blocks,
 )
 from skldp.client import VectorField
-from skldp.mechanisms import Duchi
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 N = 20
 X = np.random.default_rng(0).uniform(-1, 1, (N, 2))
@@ -81,16 +78,6 @@ def test_nan_is_refused_with_its_column(estimator, value, table):
         assert error.value.__cause__ is None or type(error.value.__cause__).__module__ == "builtins"
 
 
-def test_nan_in_several_columns_of_a_large_table_is_told_by_the_first():
-    frame = pd.DataFrame(np.zeros((70_000, 3)), columns=["a", "b", "c"])
-    fitted = NumericPrivatizer(1.0).fit(frame)
-    frame.loc[69_999, "b"] = frame.loc[3, "c"] = np.nan
-    with pytest.raises(ValueError, match=r"in column 'b'\."):
-        fitted.transform(frame)
-    with pytest.raises(ValueError, match=r"contains NaN in column 2\."):
-        fitted.mechanism_.release(frame.to_numpy(), None)
-
-
 def test_nan_in_a_model_or_a_question_is_refused_with_its_column_before_a_charge():
     with PrivacyLedger(3.0) as ledger:
         charged = NumericPrivatizer(1.0, ledger=ledger).fit(with_nan(0.5))
@@ -120,7 +107,7 @@ def test_masked_cells_of_every_type_and_every_way_in_are_refused():
     for cells, schema in (
         (np.array([["a"], ["b"]]), ["a", "b"]),
         (np.array([["2020-02-02"], ["2020-02-03"]], dtype="M8[D]"), ("2020-01-01", "2021-01-01")),
-        (np.array([[0], [1]]), {"type": "integers", "low": 0, "high": 1}),
+        (np.array([[0], [1]]), {"type": "integer", "low": 0, "high": 1}),
     ):
         for estimator in (ColumnEncoder({0: schema}), TablePrivatizer(1.0, schema={"x0": schema})):
             with pytest.raises(ValueError, match="X must not have masked cells"):
@@ -138,30 +125,14 @@ def test_masked_cells_of_every_type_and_every_way_in_are_refused():
         asked.query(masked(X), ids=list(range(N)))
 
 
-@pytest.mark.parametrize("given", [lambda y: y, list], ids=["array", "list"])
-def test_masked_targets_are_refused(given):
-    for model, y in MODELS:
-        with pytest.raises(ValueError, match="X must not have masked cells"):
-            clone(model).fit(masked(X), y)
-        with pytest.raises(ValueError, match=r"y must (not have masked cells|be real numbers)"):
-            clone(model).fit(X, given(masked(y)))
-    private = LabelPrivateClassifier(LogisticRegression(), label_mechanism=LabelRR(1.0, classes=[0, 1]))
-    with pytest.raises(ValueError, match=r"y must (not have masked cells|hold)"):
-        private.fit(X, given(masked(CLASSES)))
-    with pytest.raises(ValueError, match=r"y must (not have masked cells|hold)"):
-        LabelRR(1.0, classes=[0, 1]).fit_transform(given(masked(CLASSES)))
-    with pytest.raises(ValueError, match=r"y must (not have masked cells|be real)"):
-        TargetPrivatizer(1.0, bounds=(-1, 1)).fit_transform(given(masked(Y)))
-
-
 @pytest.mark.parametrize("given", [lambda rows: rows, list], ids=["array", "list"])
 def test_a_masked_vector_is_unreadable_on_a_device(given):
     field = VectorField.privunit("v", 3, 1.0)
     rows = np.ma.array([[0.1, 0.2, 0.3], [0.1, -999.0, 0.2]], mask=[[0, 0, 0], [0, 1, 0]])
     with pytest.raises(ValueError, match="must be vectors of 3 numbers"):
         field.encode_all({"v": given(rows)}, True)
-    assert not field.encode(rows[1]).any()
-    assert field.encode(rows[0]).any()
+    assert not field.encode({"v": rows[1]}).any()
+    assert field.encode({"v": rows[0]}).any()
 
 
 def test_a_table_of_arrow_is_read_or_refused_by_its_type():

@@ -24,7 +24,6 @@ from skldp import (
     release_blocks,
     release_dask,
 )
-from skldp.estimators._base import Keyed
 from skldp.estimators._out_of_core import _empty
 from skldp.exceptions import OutOfDomainWarning, RepeatedReleaseWarning
 from skldp.mechanisms import FieldKey, ReleaseKey
@@ -110,23 +109,6 @@ def test_a_retry_from_another_file_format_is_no_second_release(given):
         np.testing.assert_array_equal(other, first.astype(other.dtype))
 
 
-@pytest.mark.parametrize("encoding", ["onehot", "columns"])
-def test_a_retry_from_another_file_format_is_no_second_release_of_a_table(encoding):
-    schema = {"a": (-1, 1), "b": {"type": "integers", "low": 0, "high": 9}, "c": ["x", "y"]}
-    schema["d"] = {"type": "interval", "low": 0, "high": 1, "missing": "category"}
-    words = np.array(["x", "y", "x"])[CODES[:, 1]]
-    frame = pd.DataFrame({"a": np.round(NUMBERS[:, 0] * 8) / 8, "b": CODES[:, 0], "c": words})
-    frame["d"] = np.where(CODES[:, 1] == 0, np.nan, 0.5)
-    estimator = TablePrivatizer(8.0, schema=schema, encoding=encoding)
-    given = [frame, frame.astype({"a": "float32", "b": "float64", "d": "float32"})]
-    given.append(frame.astype({"a": "Float32", "b": "int8", "c": "category", "d": object}))
-    first, *others = (
-        np.asarray(estimator.fit(one)._release_into(one, None, keyed=Keyed(KEY, IDS)), dtype=object) for one in given
-    )
-    for other in others:
-        pd.testing.assert_frame_equal(pd.DataFrame(other), pd.DataFrame(first))
-
-
 def test_a_changed_record_changes_no_other(given):
     estimator, X = given
     whole, other = released(estimator, X), X.copy()
@@ -135,15 +117,6 @@ def test_a_changed_record_changes_no_other(given):
     # 8 and 7 now are people of one value.
     strangers = released(estimator, other, IDS + N)
     assert (strangers != whole).any()
-
-
-def test_tasks_within_a_block_have_their_rows_noise(given, monkeypatch):
-    estimator, X = given
-    whole = released(estimator, X)
-    monkeypatch.setattr("skldp.mechanisms._rows._TASK_CELLS", 16)
-    monkeypatch.setattr(type(estimator.mechanism_), "block_cells", 16)
-    vars(estimator.mechanism_).pop("rows_per_block", None)
-    np.testing.assert_array_equal(released(estimator, X), whole)
 
 
 def test_processes_read_the_secret_themselves(tmp_path, monkeypatch):

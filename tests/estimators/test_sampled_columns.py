@@ -1,7 +1,5 @@
 """Estimators that release some columns of each row: output for models, estimates, and their error against rivals."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +9,9 @@ from skldp import CategoricalPrivatizer, TablePrivatizer
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 SCHEMA = {
     "age": (0, 10),
-    "city": {"type": "categories", "values": ["x", "y"], "missing": "category"},
+    "city": {"type": "category", "values": ["x", "y"], "missing": "category"},
     "size": ["S", "M", "L"],
-    "pay": {"type": "interval", "low": 0, "high": 4, "missing": "category"},
+    "pay": {"type": "number", "low": 0, "high": 4, "missing": "category"},
     "land": ["here"],
 }
 PEOPLE = pd.DataFrame(
@@ -125,20 +123,6 @@ def test_columns_that_were_not_asked_are_their_public_middle():
         assert (released[:, 9] == 1).all()
 
 
-def test_rows_without_noise_have_all_columns():
-    table = TablePrivatizer(1.0, schema=SCHEMA, n_sampled_features="auto", transform_noise=False).fit(PEOPLE)
-    of_all = TablePrivatizer(1.0, schema=SCHEMA, transform_noise=False).fit(PEOPLE)
-    np.testing.assert_array_equal(table.transform(PEOPLE), of_all.transform(PEOPLE))
-
-
-def test_the_guarantee_is_the_same_at_any_number_of_columns():
-    for n_sampled in (1, 2, 3, 4, "auto", "all"):
-        table = TablePrivatizer(2.0, schema=SCHEMA, n_sampled_features=n_sampled).fit(PEOPLE)
-        assert table.privacy_guarantee_.epsilon <= 2.0
-        # The column with one value takes no share.
-        assert table.privacy_guarantee_.epsilon == pytest.approx(2.0, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("params", "match"),
     [
@@ -153,11 +137,3 @@ def test_the_guarantee_is_the_same_at_any_number_of_columns():
 def test_what_has_no_sample_is_refused(params, match):
     with pytest.raises(ValueError, match=match):
         TablePrivatizer(1.0, schema=SCHEMA, **params).fit(PEOPLE)
-
-
-def test_all_pairs_of_columns_are_asked_alike():
-    X = np.zeros((30_000, 4))
-    released = CategoricalPrivatizer(4.0, categories=[[0, 1]] * 4, n_sampled_features=2, seed=1).fit_transform(X)
-    asked = np.isin(released[:, ::2], (0, 1))
-    for i, j in itertools.combinations(range(4), 2):
-        assert (asked[:, i] & asked[:, j]).mean() == pytest.approx(1 / 6, abs=4.5 * np.sqrt(5 / 36 / 30_000))

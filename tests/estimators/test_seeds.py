@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 from doors import ESTIMATORS
-from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skldp import BayesianFilter, LabelPrivateClassifier, LabelRR, NumericPrivatizer
-from skldp.exceptions import SeededNoiseWarning
+from skldp import LabelPrivateClassifier, LabelRR, NumericPrivatizer
 
 X, Y = load_iris(return_X_y=True)
 
@@ -48,22 +46,3 @@ def test_the_global_seed_does_not_repeat_what_an_ensemble_releases():
 
     # Coefficients of models trained on unseeded noise: the chance that all 24 repeat is far below 1e-9.
     assert not np.array_equal(coefficients(), coefficients())
-
-
-def test_a_seed_that_the_caller_sets_reaches_every_clone():
-    with pytest.warns(SeededNoiseWarning):
-        model = VotingClassifier([("a", private_model(seed=3))]).fit(X, Y)
-    assert all(step.seed == 3 for step in private_steps(clone(model).estimators[0][1]))
-
-
-@pytest.mark.parametrize("seed", [True, "3", -1, 1.5])
-@pytest.mark.parametrize("make", [lambda s: NumericPrivatizer(seed=s), lambda s: LabelRR(classes=[0, 1, 2], seed=s)])
-def test_refuses_what_is_no_seed(make, seed):
-    estimator = make(seed)
-    with pytest.raises(ValueError, match="seed"):
-        estimator.fit(X if isinstance(estimator, NumericPrivatizer) else Y)
-
-
-def test_a_survey_takes_a_seed():
-    with pytest.raises(ValueError, match="seed"):
-        BayesianFilter(LogisticRegression(), seed=-1).fit(X, Y == 1)

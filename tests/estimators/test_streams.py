@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from skldp import PrivateDiscriminant, PrivateLinearRegression, PrivateLogisticRegression, PrivateMoments
-from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, TooFewPeopleWarning
+from skldp.exceptions import OutOfDomainWarning
 from skldp.learning._tasks import Task
 
 N, D = 6_000, 4
@@ -85,65 +85,6 @@ def test_everybody_answers_one_task_and_no_task_has_more_people_than_planned(nam
     assert planned[:-1] == steps[: len(planned) - 1]
     assert stream.protocol_.frozen_task.hash == asked[-1][0]
     assert stream.protocol_.task is None
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_fit_of_too_few_people_goes_on(name):
-    """The fault: a stream whose first batch was small could not go on."""
-    model, target = MODELS[name]
-    few = clone(model).set_params(seed=0, epsilon=2.0)
-    few.fit(X[:5], None if target is None else target[:5])
-    assert not few.protocol_.is_enough
-    guarantee = few.privacy_guarantee_
-    streamed(few, target, batches(N, 500, start=5))
-    assert few.protocol_.is_enough
-    assert few.privacy_guarantee_.epsilon <= 2.0
-    assert few.privacy_guarantee_.stated == guarantee.stated
-    assert loss(few, target) < (0.5 if name != "moments" else 0.3)
-
-
-def test_the_number_of_missing_people_is_told_until_something_is_learnt():
-    model = PrivateLinearRegression(4.0, protocol="once", n_people=1_000)
-    with pytest.warns(TooFewPeopleWarning, match="wait for") as caught:
-        model.partial_fit(X[:100], Y[:100])
-    missing = model.protocol_.n_missing
-    assert f"{missing:,} more people" in str(caught[0].message)
-    with pytest.warns(TooFewPeopleWarning, match="wait for 1 more people"):
-        model.partial_fit(X[100 : 99 + missing], Y[100 : 99 + missing])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.partial_fit(X[-1:], Y[-1:])
-        model.partial_fit(X[-9:], Y[-9:])
-
-
-def test_classes_that_are_learnt_are_told_once_by_a_stream():
-    model = PrivateLogisticRegression(4.0, protocol="once", n_people=1_000)
-    with pytest.warns(LearntDomainWarning):
-        model.partial_fit(X[:300], CLASSES[:300])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", LearntDomainWarning)
-        model.partial_fit(X[300:600], CLASSES[300:600])
-    assert model.privacy_guarantee_.epsilon == np.inf
-
-
-@pytest.mark.parametrize("n_people", [0, -1, 2.5, "many"])
-@pytest.mark.parametrize("name", MODELS)
-def test_the_number_of_people_is_checked(name, n_people):
-    model, target = MODELS[name]
-    for call in ("fit", "partial_fit"):
-        with pytest.raises(ValueError, match="n_people"):
-            getattr(clone(model).set_params(n_people=n_people), call)(X, target)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_last_task_is_learnt_from_before_it_has_its_people(name):
-    model, target = MODELS[name]
-    stream = streamed(clone(model).set_params(seed=0, n_people=N), target, [slice(0, N - 500)])
-    for part in batches(N, 50, start=N - 500):
-        before = stream.location_ if target is None else stream.coef_
-        streamed(stream, target, [part])
-        assert stream.protocol_.task is None
-        assert not np.array_equal(stream.location_ if target is None else stream.coef_, before)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -3,18 +3,14 @@
 import itertools
 import json
 import math
-import pickle
 import re
 from datetime import date
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from laws import THRESHOLD, OneDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths
 from scipy import sparse
 from sklearn.base import clone
@@ -22,22 +18,20 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from skldp import TablePrivatizer, privacy_guarantee
-from skldp.domains._columns import Categories, Integers, Interval
+from skldp.domains._columns import Columns
 from skldp.domains._domain import Ball
-from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms import Columns, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms._shares import share_out
 from skldp.mechanisms.numeric._bounded_features import best_mechanism
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 SCHEMA = {
     "age": (0, 100),
-    "city": {"type": "categories", "values": ["Ulm", "Bonn", "Kiel"], "missing": "category"},
-    "size": Categories(("S", "M", "L"), ordered=True),
-    "rooms": Integers(1, 9),
+    "city": {"type": "category", "values": ["Ulm", "Bonn", "Kiel"], "missing": "category"},
+    "size": Column(values=("S", "M", "L"), ordered=True),
+    "rooms": Column(1, 9, kind="integer"),
     "since": ("2020-01-01", "2024-12-31"),
-    "mass": {"type": "interval", "low": 2000, "high": 7000, "missing": "middle"},
+    "mass": {"type": "number", "low": 2000, "high": 7000, "missing": "middle"},
 }
 COLUMNS = {
     "age": [31.0, 64.0, 8.0, 99.0],
@@ -111,18 +105,6 @@ def test_columns_come_back_in_a_frame_of_the_same_kind(kind):
         assert back["size"].dtype == pl.Enum(["S", "M", "L"])
 
 
-def test_arrays_lists_and_a_json_schema():
-    rows = [[0.5, "a"], [0.25, "b"]]
-    domain = Columns.of({"x0": Interval(0, 1), "x1": Categories(("a", "b"))})
-    for schema in ({"x0": (0, 1), "x1": ["a", "b"]}, domain, domain.to_json()):
-        table = TablePrivatizer(schema=schema, transform_noise=False).fit(rows)
-        np.testing.assert_array_equal(table.transform(rows), [[0.5, 1, 0], [0.25, 0, 1]])
-        np.testing.assert_array_equal(table.transform(np.array(rows, dtype=object)), [[0.5, 1, 0], [0.25, 0, 1]])
-        columns = clone(table).set_params(encoding="columns").fit(rows).transform(rows)
-        assert columns.tolist() == rows
-    assert json.loads(json.dumps(SCHEMA["city"])) == SCHEMA["city"]
-
-
 def test_a_sparse_table_is_the_dense_one_and_small():
     frame = FRAMES["pandas"]()
     dense, thin = plain().fit(frame), plain(sparse_output=True).fit(frame)
@@ -161,7 +143,7 @@ def test_every_column_is_released_by_its_own_law():
     released = table.fit_transform(frame)
     keep = RandomizedResponse(1.0, 4)
     counts = released[:, 1:].sum(axis=0)
-    assert chi_square_pvalue(counts, [keep.keep_probability] + [keep.other_probability] * 3) > THRESHOLD
+    assert chi_square_pvalue(counts, [keep.p] + [keep.q] * 3) > THRESHOLD
     high = released[:, 0] > 50
     span = 50 / np.tanh(0.5)
     np.testing.assert_allclose(np.unique(released[:, 0]), [50 - span, 50 + span])
@@ -189,7 +171,7 @@ class DrawsOfColumns(OneDraw):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("epsilons", [(1.0, 2.0), (0.1, 6.0)])
 def test_the_law_of_a_whole_record_has_the_integers_of_the_sum(epsilons):
-    columns = Columns.of({"answer": Categories(("no", "yes")), "size": Categories(("S", "M", "L"))})
+    columns = Columns.of({"answer": Column(values=("no", "yes")), "size": Column(values=("S", "M", "L"))})
     record = MixedRecord(columns, epsilons)
     last = 2**64 - 1
 
@@ -208,19 +190,6 @@ def test_the_law_of_a_whole_record_has_the_integers_of_the_sum(epsilons):
         first, second = laws[0]
         joint.append({(a, b): first[a] * second[b] for a in first for b in second})
     assert_is_the_guarantee(joint, record.guarantee().epsilon)
-
-
-@given(st.floats(1e-3, 50), st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=9))
-def test_shares_are_in_proportion_and_never_add_up_to_more(epsilon, weights):
-    shares = share_out(epsilon, weights)
-    assert sum(map(Fraction, shares)) <= Fraction(epsilon)
-    np.testing.assert_allclose(shares, epsilon * np.array(weights) / sum(weights), rtol=1e-12)
-
-
-def test_values_out_of_bounds_are_moved_and_counted():
-    frame = FRAMES["pandas"]().assign(age=[-5.0, 64.0, 8.0, 99.0])
-    with pytest.warns(OutOfDomainWarning, match="1 of 24 values"):
-        assert plain().fit(frame).transform(frame)[0, 0] == 0
 
 
 @pytest.mark.parametrize(
@@ -243,15 +212,6 @@ def test_what_the_schema_does_not_say_is_refused_without_a_value(column, values,
     assert not any(word in str(refused.value) for word in ("Rome", "young", "soon"))
 
 
-def test_an_error_does_not_list_categories_that_may_be_learnt():
-    frame = pd.DataFrame({"city": pd.Categorical(["Ulm", "Bonn"])})
-    with pytest.warns(LearntDomainWarning):
-        table = TablePrivatizer(1.0, schema={"city": "dtype"}).fit(frame)
-    with pytest.raises(ValueError, match="must hold only the declared 2 values of type str, unless") as refused:
-        table.transform(pd.DataFrame({"city": ["Ulm", "Rome"]}))
-    assert not any(word in str(refused.value) for word in ("Ulm", "Bonn", "Rome"))
-
-
 @pytest.mark.parametrize(
     "values",
     [[20240229, 20240301], [2024, 2025], [0.5, 1.5], [True, False], [date(2024, 2, 29), 7], pd.to_timedelta([1, 2])],
@@ -259,7 +219,7 @@ def test_an_error_does_not_list_categories_that_may_be_learnt():
 )
 @pytest.mark.parametrize("dtype", [None, object])
 def test_numbers_are_no_dates_and_dates_no_numbers(values, dtype):
-    schema = {"since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31", "missing": "middle"}}
+    schema = {"since": {"type": "date", "low": "2020-01-01", "high": "2024-12-31", "missing": "middle"}}
     with pytest.raises(ValueError, match=r"[Dd]ates") as refused:
         TablePrivatizer(schema=schema).fit(pd.DataFrame({"since": values}, dtype=dtype))
     assert "2024022" not in str(refused.value)
@@ -270,20 +230,12 @@ def test_numbers_are_no_dates_and_dates_no_numbers(values, dtype):
             TablePrivatizer(schema={"age": (0, 100)}).fit(pd.DataFrame({"age": np.arange(2).astype(moment)}))
 
 
-def test_a_day_is_that_of_the_clock_it_was_written_by():
-    midnight = pd.Series(pd.to_datetime(["2022-01-01 00:30", "2022-07-01 23:30"])).dt.tz_localize("Europe/Berlin")
-    for frame in (pd.DataFrame({"since": midnight}), pl.from_pandas(pd.DataFrame({"since": midnight}))):
-        table = TablePrivatizer(schema={"since": SCHEMA["since"]}, encoding="columns", transform_noise=False).fit(frame)
-        days = [str(day)[:10] for day in table.transform(frame)["since"].to_list()]
-        assert days == ["2022-01-01", "2022-07-01"]
-
-
 def test_a_schema_from_a_file_means_what_it_says():
     frame = pd.DataFrame({"age": [31.0, np.nan], "city": ["Ulm", "Bonn"], "since": ["2021-03-01", "2022-01-01"]})
     written = {
-        "age": {"type": "interval", "low": 0, "high": 100, "missing": "middle"},
+        "age": {"type": "number", "low": 0, "high": 100, "missing": "middle"},
         "city": ["Bonn", "Ulm"],
-        "since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31"},
+        "since": {"type": "date", "low": "2020-01-01", "high": "2024-12-31"},
     }
     table = TablePrivatizer(schema=json.dumps(written), transform_noise=False).fit(frame)
     np.testing.assert_array_equal(table.transform(frame)[:, :3], [[31, 0, 1], [50, 1, 0]])
@@ -295,29 +247,10 @@ def test_a_schema_from_a_file_means_what_it_says():
     for schema, match in (
         ("schema.json", "must be JSON such as .*, not a path"),
         ('{"age": ["a"], "age": ["b"]}', "once"),
-        ('["age"]', "JSON object"),
+        ('["age"]', "It is no object"),
     ):
         with pytest.raises(ValueError, match=match):
             TablePrivatizer(schema=schema).fit(frame[["age"]])
-
-
-def test_a_frame_that_cannot_be_read_by_name_is_refused_in_words():
-    twice = pd.DataFrame([[1.0, 2.0]], columns=["age", "age"])
-    with pytest.raises(ValueError, match=r"different names. Got \['age'\] more than once"):
-        TablePrivatizer(schema={"age": (0, 1)}).fit(twice)
-    with pytest.raises(ValueError, match=r"DataFrame of pandas or polars, or an array\. Got SimpleNamespace"):
-        TablePrivatizer(schema={"age": (0, 1)}).fit(SimpleNamespace(columns=["age"], shape=(1, 1)))
-    table = TablePrivatizer(schema={0: (0, 10), 1: (100, 200)}).fit(pd.DataFrame([[1.0, 150.0]]))
-    with pytest.raises(ValueError, match="order of fit"):
-        table.transform(pd.DataFrame([[150.0, 1.0]], columns=[1, 0]))
-
-
-def test_two_released_columns_of_one_name_are_refused_before_the_release():
-    frame = pd.DataFrame({"a": ["b_c", "d"], "a_b": ["c", "e"]})
-    schema = {name: frame[name].tolist() for name in frame}
-    with pytest.raises(ValueError, match="Encoded columns must have different names"):
-        TablePrivatizer(schema=schema).fit(frame)
-    assert TablePrivatizer(schema=schema, encoding="columns").fit_transform(frame).shape == (2, 2)
 
 
 def test_unknown_categories_become_missing_ones_where_that_is_declared():
@@ -332,25 +265,6 @@ def test_unknown_categories_become_missing_ones_where_that_is_declared():
         plain(handle_unknown="missing").fit(FRAMES["pandas"]())
 
 
-def test_categories_of_a_dtype_are_declared_by_polars_and_learnt_by_pandas():
-    frame = pl.DataFrame({"size": pl.Series(["S", "L"], dtype=pl.Enum(["S", "M", "L"]))})
-    for schema in ({"size": "dtype"}, {"size": pl.Enum(["S", "M", "L"])}):
-        table = TablePrivatizer(2.0, schema=schema).fit(frame)
-        assert table.get_feature_names_out().tolist() == ["size_S", "size_M", "size_L"]
-        assert table.privacy_guarantee_.epsilon <= 2.0
-    frame = pd.DataFrame({"size": pd.Categorical(["S", "L"], ["S", "M", "L"], ordered=True)})
-    with pytest.warns(LearntDomainWarning, match="categories of size"):
-        table = TablePrivatizer(2.0, schema={"size": "dtype"}, encoding="columns").fit(frame)
-    assert table.privacy_guarantee_.epsilon == np.inf
-    assert table.transform(frame)["size"].cat.ordered
-    declared = TablePrivatizer(2.0, schema={"size": pd.CategoricalDtype(["S", "M", "L"], ordered=True)}).fit(frame)
-    assert declared.privacy_guarantee_.epsilon <= 2.0
-    secret = pd.DataFrame({"day": pd.Categorical([pd.Timestamp("2001-02-03")])})
-    with pytest.raises(ValueError, match="schema of the column 'day'") as refused:
-        TablePrivatizer(schema={"day": "dtype"}).fit(secret)
-    assert "2001" not in str(refused.value)
-
-
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
@@ -363,10 +277,10 @@ def test_categories_of_a_dtype_are_declared_by_polars_and_learnt_by_pandas():
         ({"schema": {**SCHEMA, "age": 3}}, "schema of the column 'age' is invalid. Got 3 instead. It must be"),
         ({"schema": {**SCHEMA, "age": Ball(1, 1.0)}}, "Got Ball"),
         ({"schema": {**SCHEMA, "size": ["S", "S"]}}, "different values"),
-        ({"schema": {**SCHEMA, "age": {"type": "interval", "low": 0}}}, "schema of the column 'age'"),
+        ({"schema": {**SCHEMA, "age": {"type": "number", "low": 0}}}, "schema of the column 'age'"),
         (
             {"schema": {**SCHEMA, "age": {**SCHEMA["mass"], "missing": "mean"}}},
-            "missing must be 'category' or 'middle' for Interval",
+            "missing must be 'refuse', 'category', 'middle' or a number",
         ),
         ({"schema": {**SCHEMA, "city": {**SCHEMA["city"], "missing": "middle"}}}, "missing must be 'category'"),
         ({"shares": {"age": 1}}, "shares must name every column once"),
@@ -378,27 +292,6 @@ def test_categories_of_a_dtype_are_declared_by_polars_and_learnt_by_pandas():
 def test_refuses_what_is_no_declaration(parameters, match):
     with pytest.raises(ValueError, match=match):
         TablePrivatizer(**{"schema": SCHEMA} | parameters).fit(FRAMES["pandas"]())
-
-
-def test_a_guarantee_of_many_columns_is_one_line():
-    table = TablePrivatizer(8.0).fit(np.zeros((1, 100)))
-    assert table.privacy_guarantee_.basis.endswith("x6 0.08, x7 0.08, ...")
-    assert len(table.epsilons_) == 100
-
-
-def test_columns_that_are_declared_together_are_refused():
-    with pytest.raises(ValueError, match="each column separately"):
-        TablePrivatizer(schema=Columns.of({("a", "b"): Ball(2, 1.0)})).fit([[0.0, 1.0]])
-    with pytest.raises(ValueError, match=r"of one column; got Ball"):
-        MixedRecord(Columns.of({"a": Ball(1, 1.0)}), (1.0,))
-    with pytest.raises(ValueError, match="one for each of 1 columns"):
-        MixedRecord(Columns.of({"a": Interval(0, 1)}), (1.0, 1.0))
-
-
-def test_one_pair_of_dates_is_that_of_all_columns():
-    frame = pd.DataFrame({"from": ["2021-01-02"], "to": ["2022-03-04"]})
-    back = TablePrivatizer(schema=("2020-01-01", "2024-12-31"), encoding="columns", transform_noise=False).fit(frame)
-    assert back.transform(frame)["to"].dt.year.tolist() == [2022]
 
 
 @pytest.mark.parametrize("container", ["default", "pandas", "polars"])
@@ -426,28 +319,6 @@ def test_columns_have_their_types_in_every_container(given, container, names):
     if "city" in names:
         cells = released.iloc if made == "pandas" else released
         assert set(cells[:, names.index("city")]) == {"Bonn"}
-
-
-def test_set_output_pickle_and_what_was_promised():
-    frame = FRAMES["pandas"]()
-    table = plain().set_output(transform="pandas").fit(frame)
-    assert list(table.transform(frame).columns) == NAMES
-    restored = pickle.loads(pickle.dumps(table))
-    pd.testing.assert_frame_equal(restored.transform(frame), table.transform(frame))
-    with pytest.raises(ChangedAfterFitError, match="shares"):
-        table.set_params(shares=dict.fromkeys(SCHEMA, 1)).transform(frame)
-    with pytest.raises(ValueError, match="feature names"):
-        plain().fit(frame).transform(frame[frame.columns[::-1]])
-
-
-def test_a_seed_makes_releases_repeatable_and_says_so():
-    frame = FRAMES["polars"]()
-    table = TablePrivatizer(6.0, schema=SCHEMA, seed=0)
-    with pytest.warns(SeededNoiseWarning):
-        first = table.fit_transform(frame)
-    with pytest.warns(SeededNoiseWarning):
-        np.testing.assert_array_equal(table.transform(frame), first)
-    assert table.privacy_guarantee_.seeded
 
 
 def test_shares_by_variance_make_the_sum_of_variances_least():
@@ -484,7 +355,7 @@ def test_integers_and_booleans_with_gaps_are_their_categories_after_any_round_tr
         {"kids": pd.array([2, None, 0, 1], dtype="Int64"), "owns": pd.array([True, None, False, True], dtype="boolean")}
     )
     schema = {
-        name: {"type": "categories", "values": values, "missing": "category"}
+        name: {"type": "category", "values": values, "missing": "category"}
         for name, values in (("kids", [0, 1, 2]), ("owns", [False, True]))
     }
     truth.to_csv(tmp_path / "t.csv", index=False)
@@ -510,11 +381,3 @@ def test_integers_and_booleans_with_gaps_are_their_categories_after_any_round_tr
                 ["kids_0", "owns_False"],
                 ["kids_1", "owns_True"],
             ]
-
-
-def test_categories_that_read_alike_are_released_in_columns_of_different_names():
-    schema = {"code": {"type": "categories", "values": [1, "1", "missing", "None", "1.0", 1.5], "missing": "category"}}
-    table = TablePrivatizer(schema=schema).fit(pd.DataFrame({"code": [1, "1"]}))
-    assert table.get_feature_names_out().tolist() == [
-        "code_1", "code_'1'", "code_'missing'", "code_'None'", "code_'1.0'", "code_1.5", "code_missing"
-    ]  # fmt: skip

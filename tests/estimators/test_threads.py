@@ -6,7 +6,7 @@ import time
 import warnings
 
 import pytest
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import cpu_count
 
 from skldp.estimators._base import in_threads
 
@@ -37,26 +37,10 @@ def test_two_calls_run_at_the_same_time():
     assert sorted(in_threads(lambda _: barrier.wait(), [0, 1], n_jobs=2)) == [0, 1]
 
 
-@pytest.mark.parametrize(("backend", "expected"), [("threading", 3), ("sequential", 1)])
-def test_joblibs_configuration_counts(backend, expected):
-    with parallel_config(backend, n_jobs=3):
-        assert are_in_threads(expected, None)
-
-
-def test_no_more_threads_than_calls():
-    assert are_in_threads(2, 9, n_calls=2)
-    assert in_threads(abs, [], n_jobs=2) == []
-
-
 def test_results_are_in_order_and_the_first_error_is_raised():
     assert in_threads(lambda x: time.sleep((5 - x) / 100) or x, list(range(5)), n_jobs=5) == list(range(5))
     with pytest.raises(ZeroDivisionError):
         in_threads(lambda x: 1 // x, [1, 0, 2, 3], n_jobs=2)
-
-
-def test_no_jobs_are_refused():
-    with pytest.raises(ValueError, match="n_jobs"):
-        in_threads(abs, [1, 2], n_jobs=0)
 
 
 def in_daemon(queue):
@@ -73,8 +57,3 @@ def test_daemonic_processes_have_threads_too_and_no_warning():
     child.start()
     assert queue.get(timeout=120) == (True, [])
     child.join()
-
-
-@pytest.mark.slow
-def test_within_joblibs_workers():
-    assert Parallel(n_jobs=2)(delayed(are_in_threads)(2, 2) for _ in range(2)) == [True, True]

@@ -15,47 +15,36 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import (
-    BaggingRegressor,
-    StackingClassifier,
-)
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
     Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
     QuantileTransformer,
     StandardScaler,
     TargetEncoder,
 )
-from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import estimator_html_repr
 
 from skldp import (
-    BitRandTransformer,
     CategoricalPrivatizer,
     LabelPrivateClassifier,
     LabelRR,
     LabelSampler,
     MultivariateLaplacePrivatizer,
-    NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivacyGuarantee,
     PrivUnitTransformer,
     RandomProjectionPrivatizer,
     privacy_guarantee,
 )
-from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
+from skldp.exceptions import PrivacyGuaranteeWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning"),
@@ -72,10 +61,6 @@ def private(epsilon=1.0, **parameters):
     return NumericPrivatizer(epsilon, mechanism="laplace", **parameters)
 
 
-def released_regression(epsilon=1.0, **parameters):
-    return make_pipeline(private(epsilon, **parameters), LinearRegression())
-
-
 def released_classifier(epsilon=1.0, **parameters):
     return make_pipeline(private(epsilon, **parameters), LogisticRegression())
 
@@ -83,12 +68,6 @@ def released_classifier(epsilon=1.0, **parameters):
 def label_private(epsilon=0.5, classes=(0, 1), inner=None):
     return LabelPrivateClassifier(inner or LogisticRegression(), label_mechanism=LabelRR(epsilon, classes=classes))
 
-
-def codes(n=30):
-    return pd.DataFrame({"colour": ["red", "blue"] * (n // 2), "size": X[:, 0]})
-
-
-ONE_HOT = {"categories": [["blue", "red"]], "sparse_output": False}
 
 # Every row: what is fitted, with which target, what it releases about one record, and what the basis must say.
 COMPOSITIONS = {
@@ -274,26 +253,6 @@ def test_what_a_weight_of_zero_removes_is_not_released():
     assert (total.epsilon, total.plain_epsilon) == (0, 0)
 
 
-DECLARED = {
-    "one hot": (OneHotEncoder(handle_unknown="ignore", **ONE_HOT), 1),
-    "one hot, error": (OneHotEncoder(handle_unknown="error", **ONE_HOT), INF),
-    "one hot, warn": (OneHotEncoder(handle_unknown="warn", **ONE_HOT), INF),
-    "one hot, learnt": (OneHotEncoder(handle_unknown="ignore", sparse_output=False), INF),
-    "one hot, counted": (OneHotEncoder(handle_unknown="ignore", min_frequency=2, **ONE_HOT), INF),
-    "ordinal": (OrdinalEncoder(categories=[["blue", "red"]], handle_unknown="use_encoded_value", unknown_value=-1), 1),
-    "ordinal, error": (OrdinalEncoder(categories=[["blue", "red"]]), INF),
-}
-
-
-@pytest.mark.parametrize("name", DECLARED)
-def test_encoders_of_declared_categories_are_public(name):
-    encoder, epsilon = DECLARED[name]
-    columns = ColumnTransformer([("code", encoder, ["colour"]), ("size", "passthrough", ["size"])])
-    total = privacy_guarantee(make_pipeline(columns, private(bounds=(-1, 2))).fit(codes()))
-    assert total.epsilon == epsilon
-    assert epsilon == 1 or "columntransformer__code" in total.basis
-
-
 @pytest.mark.parametrize(
     ("imputer", "epsilon"),
     [
@@ -359,37 +318,6 @@ def test_without_a_diameter_distances_and_records_have_no_sum():
     assert "diameter" in total.basis
 
 
-def test_a_column_listed_twice_is_found_however_it_is_counted():
-    for columns, epsilon in (([0, -2], INF), (np.array([1, -1]), INF), ([0, -1], 3)):
-        twice = ColumnTransformer([("columns", "passthrough", columns)])
-        pipeline = make_pipeline(twice, MultivariateLaplacePrivatizer(3.0)).fit(X[:, :2])
-        assert privacy_guarantee(pipeline).epsilon == epsilon
-
-
-def test_a_branch_without_columns_is_no_unfitted_one():
-    columns = ColumnTransformer([("a", private(), [True] * 4), ("b", private(), [False] * 4)]).fit(X)
-    assert privacy_guarantee(columns).epsilon == 1
-
-
-def test_a_whole_is_seeded_where_any_part_is():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
-        for model in (
-            make_pipeline(private(), private(seed=1), LinearRegression()),
-            BaggingRegressor(released_regression(seed=1), 2),
-            make_pipeline(private(), BaggingRegressor(released_regression(seed=1), 2)),
-        ):
-            assert privacy_guarantee(model.fit(X, Y)).seeded
-    assert not privacy_guarantee(released_regression().fit(X, Y)).seeded
-
-
-def test_a_private_step_that_is_not_fitted_is_no_bare_one():
-    pipeline = released_regression().fit(X, Y)
-    pipeline.set_params(numericprivatizer=private(5.0))
-    with pytest.raises(ValueError, match="not fitted"):
-        privacy_guarantee(pipeline)
-
-
 def test_the_cache_of_a_pipeline_holds_raw_rows_and_labels(tmp_path):
     """Why a Pipeline with memory has no guarantee: joblib keeps its arguments beside what it computed."""
     rows, labels = np.full((3, 1), 0.123456789), np.array([987654321, 5, 6])
@@ -421,25 +349,6 @@ def test_learnt_domains_have_no_guarantee():
         assert "HIV" not in str(total)
 
 
-@pytest.mark.parametrize("values", [["HIV positive", "none"], [17171717, 2]])
-def test_a_learnt_domain_is_not_printed(values):
-    with warnings.catch_warnings(record=True) as issued:
-        warnings.simplefilter("always")
-        LabelRR(1.0).fit(values)
-        CategoricalPrivatizer(1.0).fit(np.array(values)[:, None])
-    assert len(issued) == 2
-    assert not any(str(values[0]) in str(one.message) for one in issued)
-
-
-def test_a_sparse_matrix_tells_how_many_values_are_known():
-    one_hot = OneHotEncoder(categories=[["blue", "red"]], handle_unknown="ignore")
-    for threshold, epsilon in ((0.3, INF), (0, 1)):
-        columns = ColumnTransformer(
-            [("code", one_hot, ["colour"]), ("b", "passthrough", ["size"])], sparse_threshold=threshold
-        )
-        assert privacy_guarantee(make_pipeline(columns, private(bounds=(-1, 2))).fit(codes())).epsilon == epsilon
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.7])
 @pytest.mark.parametrize("times", [3, 5, 6, 7])
 def test_every_rounding_is_to_the_private_side(times, epsilon):
@@ -458,73 +367,6 @@ def test_an_estimator_of_another_library_may_state_its_guarantee():
     total = privacy_guarantee(make_pipeline(private(), Theirs()).fit(X, Y))
     assert total.epsilon == 3.0
     assert "'theirs' (Theirs) states its guarantee itself" in total.basis
-
-
-def test_a_seed_is_mentioned_once_where_something_has_leaked():
-    guarantee = privacy_guarantee(make_pipeline(StandardScaler(), NumericPrivatizer(seed=0)).fit(np.zeros((5, 2))))
-    assert "apart from that" in guarantee.basis
-    assert "; ;" not in str(guarantee)
-    assert str(guarantee).count("void for anyone who knows the seed") == 1
-
-
-def test_one_object_in_two_places_is_known_by_its_last_fit_alone():
-    shared = BitRandTransformer(bounds=(-1, 1), calibration="published")
-    narrow = make_pipeline(ColumnTransformer([("first", "passthrough", [0])]), shared)
-    with pytest.warns(PrivacyGuaranteeWarning):
-        whole = FeatureUnion([("wide", shared), ("narrow", narrow)]).fit(X)
-    assert math.isinf(privacy_guarantee(whole).epsilon)
-    assert "stands in two places" in privacy_guarantee(whole).basis
-
-
-@pytest.mark.parametrize("frozen", [StandardScaler().fit(X), LinearDiscriminantAnalysis().fit(X, Y)])
-def test_a_frozen_step_is_a_claim_wherever_it_stands(frozen):
-    private = NumericPrivatizer(2.0, bounds=(-1, 1))
-    found = privacy_guarantee(make_pipeline(private, FrozenEstimator(frozen)).fit(X, Y))
-    assert "public by the caller's word: 'frozenestimator'" in found.basis
-
-
-def test_a_column_that_passes_is_no_release_that_a_model_could_know_the_noise_of():
-    private = NumericPrivatizer(40.0, bounds=(-1, 1), n_sampled_features="all")
-    columns = ColumnTransformer([("private", private, [0, 1]), ("raw", "passthrough", [2, 3])])
-    for step, epsilon in ((columns, INF), (private, 40.0)):
-        found = privacy_guarantee(make_pipeline(step, NoiseAwareDiscriminant(private)).fit(X, Y))
-        assert found.epsilon == pytest.approx(epsilon)
-
-
-def test_a_stack_trains_on_released_labels():
-    """It has a predict once it is fitted, not before."""
-    stack = StackingClassifier([("tree", DecisionTreeClassifier()), ("bayes", GaussianNB())], cv=2)
-    model = LabelPrivateClassifier(stack, label_mechanism=LabelRR(9.0, classes=[0, 1])).fit(X, Y)
-    assert privacy_guarantee(model).epsilon == pytest.approx(9.0)
-    assert set(model.predict(X)) <= {0, 1}
-
-
-ALONE = "this step alone; for a pipeline use privacy_guarantee(pipeline)"
-
-
-def test_the_attribute_of_a_step_says_what_it_covers():
-    pipeline = make_pipeline(StandardScaler(), NumericPrivatizer(4.0)).fit(X)
-    step, whole = pipeline[-1].privacy_guarantee_, privacy_guarantee(pipeline)
-    assert (step.epsilon, whole.epsilon) == (pytest.approx(4.0), INF)
-    assert step.headline() == f"epsilon 4 per record (stated 4, per feature 2); {ALONE}"
-    for shown in (str(step), repr(step), step._repr_html_(), estimator_html_repr(pipeline)):
-        assert ALONE in shown
-    # A whole, and what is made of guarantees, is not a step; equality is of figures.
-    for made in (whole, privacy_guarantee(pipeline[-1]), step + step, pipeline[-1].mechanism_.guarantee()):
-        assert ALONE not in repr(made)
-    assert privacy_guarantee(pipeline[-1]) == step
-    trained = label_private().fit(X, Y)
-    assert ALONE in trained.privacy_guarantee_.headline()
-    assert ALONE not in str(privacy_guarantee(trained))
-
-
-def test_a_distance_without_a_diameter_says_that_no_record_is_protected():
-    without, within = (MultivariateLaplacePrivatizer(4.0, radius=radius).fit(X) for radius in (None, 2.0))
-    assert without.privacy_guarantee_.headline() == (
-        f"epsilon 4 per unit of distance (stated 4, infinite per record, as no diameter is declared); {ALONE}"
-    )
-    assert "infinite" not in within.privacy_guarantee_.headline()
-    assert "over the declared diameter 16" in within.privacy_guarantee_.headline()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ GROUP = RNG.integers(0, 3, N)
 X = np.column_stack([RNG.uniform(-1, 1, (N, 3)), np.eye(3)[GROUP][:, 1:]])
 SIGNAL = X @ [1.0, -0.8, 0.0, 0.6, -0.4]
 LOW, HIGH = np.array([-1.0] * 3 + [0.0] * 2), np.ones(5)
-OTHER = RNG.random(N) < 0.5
 UNITS = np.array([10.0, 1.0, 0.01, 1.0, 1.0])
 
 

@@ -5,7 +5,6 @@ import pytest
 from laws import seeded
 
 from skldp.learning import ClassificationProtocol, RegressionProtocol
-from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
 
 N = 30_000
@@ -60,27 +59,6 @@ def test_a_redundant_column_leaves_a_regression_alike(redundant, epsilon):
         simulate(learnt, records, y, seeded(1))
         scores.append(r2(learnt, records, y))
     assert scores[1] > scores[0] - 0.01
-
-
-def test_a_redundant_direction_is_not_enlarged_by_whitening():
-    X, y = voters(5)
-    learnt = ClassificationProtocol(8, N, 2, epsilon=16.0, low=X.min(axis=0), high=X.max(axis=0))
-    simulate(learnt, X, y, seeded())
-    # Of the columns in their bounds: each stage would enlarge the sum of the category's columns further.
-    assert np.linalg.norm(np.array(learnt._state["rows"][-1])[1:, 1:], 2) < 100
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("seed", range(4))
-def test_refused_intervals_do_not_cost_the_model(seed):
-    rng, n = np.random.default_rng(0), 100_000
-    f = rng.standard_normal((n, 2))
-    X = f @ np.array([[1, 0]] * 6 + [[0, 1]] * 6).T + 0.15 * rng.standard_normal((n, 12))
-    y = f @ [1, -0.7] + 0.5 * (X[:, 0] - X[:, 1]) + 0.5 * rng.standard_normal(n)
-    learnt = InferenceProtocol(12, n, epsilon=8.0, low=[-6] * 12 + [-10], high=[6] * 12 + [10])
-    simulate(learnt, X, y, seeded(seed))
-    assert learnt.refusal
-    assert r2(learnt, X, y) > 0.84
 
 
 def test_a_column_that_fills_little_of_its_bounds_is_learnt():

@@ -39,14 +39,6 @@ def test_with_one_scale_it_is_the_linear_gaussian_formula(monkeypatch, turn):
     np.testing.assert_allclose(found.mean_if_any[0], np.linalg.solve(precision, weighted), rtol=1e-8)
 
 
-def test_more_reports_find_the_model():
-    moments, beta = np.diag([1.0, 0.7, 0.4]), np.array([0.3, -0.2, 0.1])
-    for n in (10, 100, 1_000):
-        found = learn([gradients(moments, beta, 0.5, n)], np.ones(3))
-    assert np.abs(found.mean - beta).max() < 0.1
-    assert special.softmax(found.logs)[0] < 0.01
-
-
 def test_the_prior_that_fits_better_is_found():
     """One slope explains all, in a basis that one of two priors knows."""
     turn = np.linalg.qr(RNG.standard_normal((8, 8)))[0]
@@ -75,12 +67,6 @@ def test_shrunk_means_and_variances_are_those_of_the_posterior(ratio, rarer):
     np.testing.assert_allclose(np.ravel(found), [mean, variance], rtol=1e-3)
 
 
-def test_reports_of_nothing_leave_slopes_as_likely_as_none():
-    for priors in (np.eye(3)[None, None], np.array([np.eye(3), 2 * np.eye(3)])[:, None]):
-        found = posterior([gradients(np.eye(3), np.zeros(3), 1e9, 2)], np.zeros((1, 3)), priors, np.zeros((1, 3)), None)
-        assert special.softmax(found.logs)[0] == pytest.approx(0.5)
-
-
 def test_noise_alone_is_not_fitted():
     moments, prior = np.eye(6), np.ones(6) / 6
     sizes = []
@@ -90,14 +76,6 @@ def test_noise_alone_is_not_fitted():
         sizes.append(((found.mean**2).sum(), (reports.values.mean(axis=0) ** 2).sum()))
     shrunk, plain = np.mean(sizes, axis=0)
     assert shrunk < 0.1 * plain
-
-
-def test_the_estimate_is_the_one_if_there_is_something_to_learn_times_its_chance():
-    moments, beta = np.diag([1.0, 0.7, 0.4]), np.array([0.3, -0.2, 0.1])
-    found = learn([gradients(moments, beta, 0.5, 3)], np.ones(3))
-    something = 1 - special.softmax(found.logs)[0]
-    assert 0.1 < something < 0.99
-    np.testing.assert_allclose(found.mean, something * found.mean_if_any, rtol=1e-12)
 
 
 def test_the_evidence_is_that_of_an_integral():
@@ -146,16 +124,6 @@ def test_reports_at_two_models_that_contradict_both_have_an_estimate_between_the
     assert abs(found.mean[0, 0] - 1) < 0.2
 
 
-class Saturating(Gradients):
-    """A gradient that flattens away from 0, for which plain steps of Gauss and Newton diverge."""
-
-    def at_zero(self, model):
-        return np.arctan(model)
-
-    def designs(self, model):
-        return (1 / (1 + model**2))[:, :, None] * np.eye(model.shape[1])
-
-
 def test_the_likeliest_step_is_taken(monkeypatch):
     rng = np.random.default_rng(0)
     monkeypatch.setattr(module, "_PRIOR_SCALES", np.ones(1))
@@ -176,18 +144,6 @@ def test_the_likeliest_step_is_taken(monkeypatch):
 
         steps = (1.0, 0.5, 0.25, 0.125)
         assert estimate(steps) == max((estimate((one,)) for one in steps), key=likelihood)
-
-
-def test_steps_do_not_diverge():
-    values = np.full((20, 1, 1), np.arctan(1.0))
-    report = Saturating(np.eye(1), np.eye(1), np.zeros((1, 1)), values, np.full(20, 0.01), np.zeros((20, 1, 1)))
-    models = np.full((1 + len(module._PRIOR_SCALES), 1, 1), -3.0)
-    for _ in range(30):
-        found = posterior([report], np.zeros((1, 1)), np.full((1, 1, 1, 1), 10.0), np.zeros((1, 1)), models)
-        models = found.models
-    assert found.mean[0, 0] == pytest.approx(1.0, abs=0.02)
-    # Without slopes the estimate is the mean of the prior, wherever the last one was.
-    assert found.models[0, 0, 0] == 0
 
 
 def test_means_of_positive_variables_are_those_of_a_truncated_normal():

@@ -151,13 +151,6 @@ def test_the_score_of_the_model_is_that_of_its_predictions():
     np.testing.assert_allclose(told, np.minimum(errors / fitted.radius, 1), atol=1e-9)
 
 
-def test_a_summary_shows_the_score():
-    model = PrivateLinearRegression(16.0, inference=True).fit(X, Y)
-    assert f"; R2 {model.score_estimate_}" in str(model.summary())
-    alone = PrivateLinearRegression(16.0, inference=True, score_share=0.0).fit(X, Y)
-    assert "R2" not in str(alone.summary())
-
-
 def test_a_share_of_0_trains_everybody_and_few_people_have_no_score():
     assert PrivateLinearRegression(8.0, score_share=0).fit(X, Y).score_estimate_ is None
     with pytest.warns(TooFewPeopleWarning):

@@ -99,30 +99,6 @@ def test_the_first_steps_error_grows_in_no_direction_of_which_a_third_was_cut_of
     assert abs(found.values[0]) <= counted * (1 + 1e-9)
 
 
-def test_what_does_not_stand_out_is_unknown_and_says_so():
-    gram = np.diag([1.0, 0.9, 0.2])
-    inverse, unknown = module.inverse_where_known(gram, EXACT)
-    np.testing.assert_allclose(inverse, np.diag([1, 1 / 0.9, 0]))
-    np.testing.assert_allclose(np.abs(unknown), [[0], [0], [1]])
-    # Noise whose eigenvalues reach to .95 covers the second, and not the first.
-    variances = (1 + np.eye(3)) * 0.95**2 / 12
-    assert module.inverse_where_known(gram, variances)[1].shape == (3, 2)
-    # Noise in one direction alone covers that one.
-    variances = np.zeros((3, 3))
-    variances[0, 0] = 0.2
-    np.testing.assert_allclose(np.abs(module.inverse_where_known(np.eye(3), variances)[1]), [[1], [0], [0]])
-
-
-def test_what_may_be_cut_off_counts_as_an_error_of_the_mean_gradient():
-    first, second = (told_by([(RNG.normal(size=3), 50) for _ in range(9)]) for _ in range(2))
-    scaling = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
-    plain, biased = (
-        module.newton_steps(np.zeros(3), scaling, (2 * np.eye(3), EXACT), first, second, 0.7, one) for one in (0.0, 0.3)
-    )
-    np.testing.assert_allclose(biased.covariance - plain.covariance, 0.09 / 4 * scaling @ scaling.T)
-    np.testing.assert_allclose(biased.noise - plain.noise, np.diag(biased.covariance - plain.covariance))
-
-
 def test_the_edge_is_that_of_noises_eigenvalues():
     k = 200
     variances = (1 + np.eye(k)) / 2

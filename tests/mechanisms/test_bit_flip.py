@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, code_law, seeded
 
-from skldp.domains._domain import Box
 from skldp.mechanisms._rows import Workspace
-from skldp.mechanisms.bits._bit_flip import BitFlip, bitrand, latent, ome
+from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 from skldp.mechanisms.bits._calibration import feature_losses
 from skldp.mechanisms.bits._flip_laws import log_alpha_bound
 
@@ -147,20 +146,6 @@ def test_exact_calibration_states_what_it_gives(name, epsilon, n_features, n_bit
         assert guarantee.epsilon >= epsilon * (1 - 1e-9)
 
 
-def test_different_bounds_share_one_exact_level():
-    mechanism = bitrand(
-        6.0, ([-1.0, 0.0, -0.3, 0.5], [1.0, 1.0, 0.1, 0.625]), calibration="exact", n_sampled_features="all"
-    )
-    assert 6.0 * (1 - 1e-9) <= mechanism.guarantee().epsilon <= 6.0
-
-
-def test_no_budget_goes_to_bits_that_never_differ():
-    """Within (0, 1) the sign tells nothing: the exact law leaves it alone and spends on the magnitude."""
-    one_signed = bitrand(4.0, box(1, 0.0, 1.0), calibration="exact")
-    assert one_signed.laws[0].error_probabilities[0, 0] < 1e-18
-    assert one_signed.laws[0].losses[1:, 0, 1].sum() == pytest.approx(4.0, rel=1e-9)
-
-
 @pytest.mark.parametrize("n_bits", [4, 5])
 @pytest.mark.parametrize("name", ["bitrand", "latent", "ome"])
 def test_released_codes_follow_the_law(name, n_bits):
@@ -186,30 +171,6 @@ def test_features_are_independent_and_the_dtype_stays(dtype, n_bits):
     q = mechanism.laws[0].error_probabilities[0, 0]
     expected = [np.prod([q if pattern >> j & 1 else 1 - q for j in range(4)]) for pattern in range(16)]
     assert chi_square_pvalue(np.bincount(signs, minlength=16), expected) > THRESHOLD
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_an_output_array_is_filled_whatever_its_layout(dtype):
-    mechanism = bitrand(1.0, box(7))
-    x = np.linspace(-1, 1, 7 * 9000, dtype=dtype).reshape(9000, 7)
-    expected = mechanism.release(x, seeded(5)).rows
-    for out in (np.empty_like(x), np.empty((9000, 14), dtype)[:, ::2], np.asfortranarray(np.empty_like(x))):
-        assert mechanism.release(np.asfortranarray(x), seeded(5), out).rows is out
-        np.testing.assert_array_equal(out, expected)
-
-
-def test_values_outside_the_domain_are_clipped():
-    mechanism = bitrand(1.0, ([-0.3, 0.2], [0.1, 0.4]), n_bits=12)
-    outside, edge = np.array([[-1.0, 0.9]] * 50), np.array([[-0.3, 0.4]] * 50)
-    moved, kept = (mechanism.release(rows, seeded(1)) for rows in (outside, edge))
-    np.testing.assert_array_equal(moved.rows, kept.rows)
-    assert (moved.n_moved, kept.n_moved) == (100, 0)
-    np.testing.assert_array_equal(mechanism.encode(outside).rows, mechanism.encode(edge).rows)
-
-
-def test_encode_is_the_representation_without_noise():
-    mechanism = bitrand(1.0, box(3), n_bits=4)
-    assert mechanism.encode([[-0.3, 0.0, 1.0]]).rows.tolist() == [[-0.25, 0.0, 0.875]]
 
 
 @pytest.mark.parametrize("n_sampled", [None, 2])
@@ -252,19 +213,6 @@ def test_sampled_features_are_uniform_and_the_others_are_0():
     assert np.isin(np.abs(released) / scale, np.arange(32) / 32).all()
 
 
-def test_a_table_of_codes_is_not_needed_for_many_bits():
-    """The two ways of decoding agree where both exist."""
-    from skldp.mechanisms.bits import _fixed_point as bit_decoding
-
-    mechanism = bitrand(2.0, box(2), n_bits=14, debias=True, alpha=0.01)
-    decoder = mechanism.decoders[0]
-    codes = np.random.default_rng(0).integers(0, 2**14, 500).astype(np.uint16)
-    expected = decoder.decode(codes, np.empty(500), Workspace())
-    other = bit_decoding.BitDecoder(decoder.signs, decoder.contributions)
-    other.__dict__["tables"] = {}
-    np.testing.assert_allclose(other.decode(codes, np.empty(500), Workspace()), expected, rtol=1e-13)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -291,18 +239,6 @@ def test_bad_parameters_are_refused(options, message):
 def test_bad_bounds_are_refused(bounds):
     with pytest.raises(ValueError, match="low and high must be"):
         bitrand(1.0, bounds)
-
-
-def test_values_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match="shape"):
-        bitrand(1.0, box(3)).release(np.zeros((4, 2)), seeded(0))
-
-
-@pytest.mark.parametrize("debias", [False, True])
-def test_nan_is_refused(debias):
-    mechanism = bitrand(1.0, box(2), calibration="exact", debias=debias, n_sampled_features="all")
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        mechanism.release(np.array([[0.0, np.nan]]), seeded(0))
 
 
 @pytest.mark.parametrize("debias", [False, True])
@@ -336,17 +272,6 @@ def test_values_that_are_moved_into_bounds_off_zero_are_released_like_the_bound(
     released = release.release(np.full((4, 3), value), seeded(0))
     np.testing.assert_array_equal(released.rows, release.release(moved, seeded(0)).rows)
     assert released.n_moved == (0 if bounds[0] <= value <= bounds[1] else 12)
-
-
-@pytest.mark.parametrize(("n_sampled", "n_rows"), [(1, 12), (4, 12), (10, 6)])
-def test_a_block_reads_few_numbers_whatever_is_released_of_them(monkeypatch, n_sampled, n_rows):
-    monkeypatch.setattr(BitFlip, "block_cells", 64)
-    monkeypatch.setattr("skldp.mechanisms._rows._MOST_READ", 128)
-    seen, own = [], Box.clip
-    monkeypatch.setattr(Box, "clip", lambda box, rows: seen.append(len(rows)) or own(box, rows))
-    mechanism = bitrand(1.0, (-np.ones(10), np.ones(10)), n_sampled_features=n_sampled)
-    mechanism.release(np.zeros((60, 10)), seeded(0))
-    assert seen == [n_rows] * (60 // n_rows)
 
 
 class TestSecondMoments:
@@ -393,13 +318,6 @@ class TestSecondMoments:
     def test_other_laws_do_not_tell_them(self, mechanism, message):
         with pytest.raises(ValueError, match=message):
             mechanism.original_second_moment(np.eye(4), np.zeros(4))
-
-
-def test_mechanisms_of_the_same_law_are_equal():
-    one, other = (bitrand(2.0, box(4), calibration="exact") for _ in range(2))
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one != bitrand(2.5, box(4), calibration="exact")
 
 
 @pytest.mark.parametrize("make", [latent, ome])

@@ -55,18 +55,6 @@ def test_the_loops_release_the_same_bits(use_loops, name, dtype):
     assert released(mechanism, X) == expected
 
 
-@pytest.mark.parametrize("where", [0, 1234, -1])
-@pytest.mark.parametrize("value", [1.0000001, -1e30, 3e300])
-def test_a_value_outside_is_moved_and_counted_as_ever(use_loops, value, where):
-    X = rows(np.float64)
-    X.reshape(-1)[where] = value
-    use_loops(None)
-    expected = released(RELEASES["published"], X)
-    assert expected[1] == 1
-    use_loops(INTERPRETED)
-    assert released(RELEASES["published"], X) == expected
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("loops", [None, INTERPRETED])
 def test_what_is_not_finite_is_refused_before_its_block_is_written(use_loops, value, loops):
@@ -160,25 +148,6 @@ def test_without_numba_numpy_does_it(monkeypatch):
     assert released(RELEASES["published"], np.zeros((200_000, 7)))[1] == 0
 
 
-@pytest.mark.usefixtures("chosen_anew")
-@pytest.mark.parametrize("error", [OSError, AttributeError, SystemError])
-def test_a_broken_numba_is_as_good_as_none(monkeypatch, tmp_path, error):
-    (tmp_path / "numba.py").write_text(f"raise {error.__name__}")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert compiled_loops() is None
-
-
-def test_few_numbers_do_not_import_numba(monkeypatch):
-    def refuse():
-        raise AssertionError
-
-    monkeypatch.setattr(kernels, "compiled_loops", refuse)
-    released(RELEASES["published"], rows(np.float64))
-    with pytest.raises(AssertionError):
-        released(RELEASES["published"], np.zeros((200_000, 7)))
-
-
 @pytest.fixture
 def numba():
     return pytest.importorskip("numba", reason="needs the extra fast")
@@ -225,23 +194,6 @@ def test_compiled_loops_take_rows_of_any_layout(loops, use_loops, layout):
     expected = released(mechanism, np.ascontiguousarray(laid))
     use_loops(loops)
     assert released(mechanism, laid) == expected
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1e30, 1.0000001])
-def test_compiled_loops_see_what_lies_outside(loops, use_loops, value):
-    X = rows(np.float64, 50_000)
-    X[-1, -1] = value
-    use_loops(None)
-    plain = outcome(X)
-    use_loops(loops)
-    assert outcome(X) == plain
-
-
-def outcome(X):
-    try:
-        return released(RELEASES["published"], X)
-    except ValueError as error:
-        return str(error)
 
 
 @pytest.mark.usefixtures("chosen_anew", "numba")

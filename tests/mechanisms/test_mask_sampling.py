@@ -10,8 +10,8 @@ from laws import THRESHOLD, chi_square_pvalue
 from skldp.mechanisms._noise import Noise, RowNoise
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.bits._fixed_point import complement_codes
-from skldp.mechanisms.bits._flip_laws import BitLaw, bitrand_law, ome_laws
-from skldp.mechanisms.bits._mask_sampling import BitRandomizer, JointBits, MaskSampler
+from skldp.mechanisms.bits._flip_laws import bitrand_law, ome_laws
+from skldp.mechanisms.bits._mask_sampling import BitRandomizer, MaskSampler
 
 
 class ScriptedNoise(Noise):
@@ -94,14 +94,6 @@ def test_masks_for_complements_have_the_same_law(thresholds):
         np.testing.assert_array_equal(complement_codes(masks[0].copy(), n_bits), masks[1])
 
 
-@pytest.mark.usefixtures("each_path")
-def test_ties_go_on_word_by_word():
-    sampler = MaskSampler((5, 11, 3, 7), threshold_bits=4, index_bits=2, word_bits=4)
-    law, deepest = enumerate_law(sampler)
-    assert deepest == 6  # index, tail, and four further words reach the 16 bits after the index
-    assert law == product_law((5, 11, 3, 7), 4)
-
-
 @pytest.mark.slow
 def test_random_small_laws_are_exact():
     rng = np.random.default_rng(1)
@@ -144,33 +136,6 @@ def test_randomized_codes_follow_the_law_jointly(law, code):
         for bits in product((0, 1), repeat=5)
     ]
     assert chi_square_pvalue(np.bincount(out, minlength=32), expected) > THRESHOLD
-
-
-@pytest.mark.parametrize(
-    ("n_bits", "dtype"), [(12, np.uint16), (13, np.uint16), (16, np.uint16), (30, np.uint32), (64, np.uint64)]
-)
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_every_bit_of_a_long_code_follows_its_own_law(n_bits, dtype, symmetric):
-    rng = np.random.default_rng(n_bits)
-    zero = rng.integers(1, 2**64 - 1, n_bits, dtype=np.uint64)
-    one = ~zero + np.uint64(1) if symmetric else rng.integers(1, 2**64 - 1, n_bits, dtype=np.uint64)
-    law = BitLaw(one, zero)
-    codes = np.full(40_000, int(rng.integers(0, 2**n_bits - 1, dtype=np.uint64)), dtype=dtype)
-    out = randomized(law, codes, seed=n_bits)
-    for place in range(n_bits):
-        shift = np.asarray(n_bits - 1 - place, dtype=dtype)
-        bit = int(codes[0] >> shift & dtype(1))
-        count = int((out >> shift & dtype(1)).sum())
-        chance = law.ones[bit, place]
-        assert chi_square_pvalue([count, out.size - count], [chance, 1 - chance]) > THRESHOLD
-
-
-def test_neighbouring_chunks_are_independent():
-    thresholds = (2**63,) * 13
-    noise = Noise(bytes(32), secure=False)
-    masks = JointBits(thresholds).draw(noise, 100_000, np.dtype(np.uint16), Workspace())
-    pairs = np.bincount((masks >> 12 & 1) * 2 + (masks & 1), minlength=4)
-    assert chi_square_pvalue(pairs, [0.25] * 4) > THRESHOLD
 
 
 @pytest.mark.usefixtures("each_path")

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, binomial_pvalue, ks_pvalue, seeded
 from scipy import stats
 
-from skldp.domains._columns import domain_from_json
-from skldp.domains._domain import FiniteSet
 from skldp.domains._norms import nearest_rows
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 
@@ -55,15 +53,6 @@ def test_the_density_ratio_never_exceeds_epsilon_times_the_distance(d, epsilon, 
     assert loss[-1] == pytest.approx(bound[-1], rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize(("d", "fineness"), [(1, 48), (2, 12), (3, 6)])
-def test_the_density_integrates_to_one(d, fineness):
-    mechanism = MultivariateLaplace(d, 2.0)
-    axis = (np.arange(-10 * fineness, 10 * fineness) + 0.5) / fineness
-    points = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
-    total = np.exp(mechanism.log_likelihood(points, np.zeros((1, d)))).sum() / fineness**d
-    assert total == pytest.approx(1, abs=3e-4)
-
-
 def test_attack_on_the_low_bits_sees_one_grid_for_all_inputs():
     mechanism = MultivariateLaplace(2, 1.0)
     for x in (0.0, 1.0, math.pi, 1e-20):
@@ -80,14 +69,6 @@ def test_nearest_is_that_of_the_plain_loop(n_words, d, offset, seed):
     values = np.vstack([rng.normal(size=(20, d)) + offset, words[rng.integers(n_words, size=5)]])
     expected = [int(np.argmin([sum((v - w) ** 2) for w in words])) for v in values]
     np.testing.assert_array_equal(nearest_rows(values, words), expected)
-
-
-def test_vocabulary_comes_out():
-    words = np.random.default_rng(0).normal(size=(50, 8))
-    mechanism = MultivariateLaplace(8, 5.0, vocabulary=words)
-    released = mechanism.release(words[:30], seeded(4)).rows
-    noisy = MultivariateLaplace(8, 5.0).release(words[:30], seeded(4)).rows
-    np.testing.assert_array_equal(released, words[nearest_rows(noisy, words)])
 
 
 def test_a_row_that_is_no_word_is_perturbed_as_it_is():
@@ -112,26 +93,6 @@ def test_the_second_moments_of_what_was_released_give_those_of_the_rows():
     assert (np.abs(found - inside.T @ inside / len(rows)) < 5.5 * error).all()
     exact = rows[:5].T @ rows[:5] + np.eye(3) * 4 * 1.5**2 / 4
     np.testing.assert_allclose(mechanism.original_second_moment(exact, np.zeros(3)), rows[:5].T @ rows[:5])
-
-
-def test_a_finite_set_moves_rows_to_the_nearest_and_has_a_json_form():
-    words = np.random.default_rng(2).normal(size=(9, 4))
-    domain = FiniteSet(words)
-    inside = domain.clip(np.vstack([words, words + 1e-6]))
-    np.testing.assert_array_equal(inside.rows, np.vstack([words, words]))
-    assert inside.n_moved == words.size
-    # In single precision a word is one as well.
-    assert domain.clip(words.astype(np.float32)).n_moved == 0
-    assert domain_from_json(domain.to_json()) == domain
-    assert hash(domain) == hash(FiniteSet(words.copy()))
-    assert domain != FiniteSet(words[:3])
-    words[0] = 7.0
-    assert (domain.vectors != 7.0).all()
-    with pytest.raises(ValueError, match="read-only"):
-        domain.vectors[0] = 1.0
-    for bad in (np.ones(3), np.ones((0, 2)), np.full((1, 2), np.nan)):
-        with pytest.raises(ValueError, match="vectors must"):
-            FiniteSet(bad)
 
 
 def test_radius_shortens_and_declares_the_diameter():

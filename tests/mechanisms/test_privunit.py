@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, binomial_pvalue, ks_pvalue, seeded
 from scipy import integrate, optimize, special, stats
 
-from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.vector import _multivariate_laplace as sphere
 from skldp.mechanisms.vector._multivariate_laplace import cap_probability
-from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, lift
+from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
 
 DIMENSIONS = [2, 3, 5, 64, 384, 100_000]
 EPSILONS = [0.05, 0.5, 1.0, 5.0, 23.0, 50.0]
@@ -154,11 +153,6 @@ def test_a_row_a_hair_above_the_radius_is_released_as_one_at_the_radius():
     np.testing.assert_allclose(released.rows, wide.rows, atol=2e-3 * ball.sphere.scale)
 
 
-def test_the_lift_of_a_row_a_hair_above_the_radius_has_norm_1():
-    lifted = lift(np.array([[3.0 + 1e-12, 0.0], [3.0, 0.0], [0.0, 1.5]]), 3.0, Workspace())
-    np.testing.assert_allclose(lifted, [[1, 0, 0], [1, 0, 0], [0, 0.5, math.sqrt(0.75)]], rtol=0, atol=1e-15)
-
-
 def test_log_likelihood_is_the_density_that_is_sampled():
     mechanism = PrivUnit(6, 1.0)
     a, b = np.eye(6)[:2]
@@ -176,18 +170,6 @@ def test_attack_on_the_low_bits_sees_one_grid_for_all_inputs():
         steps = draws(mechanism, row, 500) / mechanism.step
         assert (steps == np.rint(steps)).all()
         assert not np.signbit(steps[steps == 0]).any()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [5, 100])
-def test_keeps_the_dtype_and_writes_where_it_is_told(dtype, d):
-    values = np.random.default_rng(0).normal(size=(9, d)).astype(dtype)
-    for mechanism in (PrivUnit(d, 3.0), PrivUnitBall(d, 3.0, 2.0)):
-        expected = mechanism.release(values, seeded(3)).rows
-        assert expected.dtype == dtype
-        out = np.empty_like(values)
-        assert mechanism.release(values, seeded(3), out=out).rows is out
-        np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from skldp.laws._release_key import joined
+from skldp.laws._release_key import joined_bytes
 from skldp.mechanisms import ReleaseKey
 
 SECRET = bytes(range(100, 132))[::-1]
@@ -16,10 +16,6 @@ OTHER = bytes(range(7, 231, 7))
 
 def from_a_store():
     return SECRET
-
-
-def from_a_changed_store():
-    return OTHER
 
 
 def test_a_new_file_is_its_owners_alone_and_is_never_written_over(tmp_path):
@@ -151,4 +147,4 @@ def test_subkeys_are_of_purpose_parts_and_secret():
 def test_no_two_lists_are_joined_alike():
     parts = [b"", b"a", b"b", b"ab", bytes(8), b"\0" * 7 + b"\1" + b"a"]
     lists = [(), *((one,) for one in parts), *((one, other) for one in parts for other in parts)]
-    assert len({joined(*one) for one in lists}) == len(lists)
+    assert len({joined_bytes(*one) for one in lists}) == len(lists)

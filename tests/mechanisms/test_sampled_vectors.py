@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import THRESHOLD, ScriptedNoise, assert_is_the_guarantee, intervals, ks_pvalue, lengths, seeded
-from scipy import special, stats
+from laws import ScriptedNoise, assert_is_the_guarantee, intervals, lengths, seeded
+from scipy import special
 
 from skldp.mechanisms import PrivUnit
 from skldp.mechanisms._noise import Noise
@@ -110,13 +110,6 @@ def test_the_words_of_a_row_make_the_numbers_of_that_row(d, dtype):
         for place in range(half):
             pair = gaussians(ScriptedNoise([own[place], own[half + place]]), (1, 2), dtype)[0]
             np.testing.assert_array_equal(row[place::half][: 2 - (half + place >= d)], pair[: 2 - (half + place >= d)])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_gaussians_are_normal_in_both_precisions(dtype):
-    drawn = gaussians(seeded(4), (3, 33_335), dtype)
-    assert drawn.dtype == dtype
-    assert ks_pvalue(drawn, stats.norm.cdf) > THRESHOLD
 
 
 @pytest.mark.parametrize("d", [1, 3, 40])

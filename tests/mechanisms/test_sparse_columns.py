@@ -8,7 +8,6 @@ from scipy import sparse
 from skldp.mechanisms._noise import public_stream
 from skldp.mechanisms.vector import _projection as sparse_columns
 from skldp.mechanisms.vector._projection import (
-    RandomProjection,
     code_gram,
     dense_columns,
     draw_codes,
@@ -67,12 +66,6 @@ def test_entries_that_a_matrix_holds_twice_add_up():
     np.testing.assert_allclose(project_sparse(X, codes, 9), 3 * naive(codes, 9)[:, [3]].T)
 
 
-def test_no_rows_and_empty_rows():
-    codes = draw_codes(public_stream(3), 5, 9)
-    assert project_sparse(sparse.csr_matrix((0, 5)), codes, 9).shape == (0, 9)
-    assert (project_sparse(sparse.csr_matrix((4, 5)), codes, 9) == 0).all()
-
-
 @pytest.mark.parametrize(("m", "kind"), [(128, np.uint8), (129, np.uint16), (32_768, np.uint16), (32_769, np.uint32)])
 def test_codes_fit_their_type_and_fill_their_bands(m, kind):
     codes = draw_codes(public_stream(4), 400, m)
@@ -81,13 +74,3 @@ def test_codes_fit_their_type_and_fill_their_bands(m, kind):
     assert ((codes >> 1) >= edges[:-1]).all()
     assert ((codes >> 1) < edges[1:]).all()
     assert chi_square_pvalue(np.bincount(codes.ravel() & 1, minlength=2), [0.5, 0.5]) > THRESHOLD
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "sparse"])
-def test_whole_numbers_are_projected_like_floats(kind):
-    counts = sparse.random(20, 50, density=0.3, format="csr", random_state=0)
-    counts.data = np.ceil(9 * counts.data)
-    projection = RandomProjection(50, 10, seed=0, kind=kind)
-    whole, dense = counts.astype(np.int64), counts.toarray().astype(np.int64)
-    np.testing.assert_allclose(projection.apply(whole), projection.apply(counts))
-    np.testing.assert_allclose(projection.apply(dense), projection.apply(counts), rtol=1e-6)

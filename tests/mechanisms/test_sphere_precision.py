@@ -12,9 +12,8 @@ from scipy import sparse, stats
 from skldp.domains._domain import Ball
 from skldp.domains._norms import shrink_factors
 from skldp.mechanisms import PrivUnit
-from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.vector import _privunit as privunit
-from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace, gaussian_rows
+from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._projected_release import ProjectedRelease
 from skldp.mechanisms.vector._projection import RandomProjection
@@ -180,10 +179,3 @@ def test_the_margin_of_shrink_factors_covers_every_rounding(d, dtype):
         rows = (row / np.linalg.norm(row) * radius * (1 + (1e-7, 1e-15, 0.3, 3e-16)[seed % 4])).astype(dtype)[None]
         assert 0 < shrink_factors(rows, radius)[0] <= 1
         assert exactly(Ball(d, radius).clip(rows).rows[0]) <= Fraction(radius) ** 2
-
-
-@pytest.mark.parametrize(("d", "in_single"), [(1, False), (2, False), (15, False), (16, True)])
-def test_directions_of_few_dimensions_are_drawn_in_double_precision(d, in_single):
-    # In the plane the directions of single precision could be counted against the cells of the grid.
-    points, _ = gaussian_rows(seeded(7), (400, d), Workspace())
-    assert ((points == points.astype(np.float32)).mean() > 0.5) == in_single

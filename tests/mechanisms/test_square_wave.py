@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from skldp.mechanisms import Piecewise
-from skldp.mechanisms.numeric._bounded_features import make_mechanism
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
     Ramps,
@@ -35,17 +34,6 @@ def test_the_law_is_the_papers(epsilon):
         paper = (near * odds + np.diff(edges) - near) / (2 * b * odds + 1)
         # The lengths are those of the lattice, whose cells are whole: an end moves by less than one of them.
         assert np.abs(np.cumsum(chances) - np.cumsum(paper)).max() < chances.max()
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_it_is_a_mechanism_like_the_others(epsilon):
-    law = make_mechanism("square_wave", epsilon)
-    assert law == SquareWave(epsilon)
-    assert law != Piecewise(epsilon, "square_wave")
-    assert law.integer_law == Piecewise(epsilon, "square_wave").integer_law
-    assert law.exact_epsilon <= epsilon
-    assert law.integer_law.epsilon == pytest.approx(law.exact_epsilon, rel=1e-15)
-    assert repr(law) == f"SquareWave(epsilon={epsilon}, lattice_bits=24)"
 
 
 @pytest.mark.parametrize("make", [SquareWave, Piecewise, lambda e, bits: Piecewise(e, "opt", bits)])

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, seeded
 
 from skldp.laws._odds import split_epsilon
-from skldp.mechanisms import RandomizedResponse, estimate_frequencies
+from skldp.mechanisms import estimate_frequencies
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])
@@ -29,28 +28,6 @@ def test_worst_ratio_over_all_bit_patterns_is_the_exact_epsilon(epsilon, n_class
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-9)
     assert np.ptp(logs, axis=0).max() == pytest.approx(law.exact_epsilon, rel=1e-9, abs=1e-12)
     assert -1e-9 <= law.exact_epsilon - epsilon <= 0
-
-
-@pytest.mark.parametrize("variant", ["sue", "oue"])
-def test_bits_follow_the_papers_probabilities(variant):
-    law = UnaryEncoding(2.0, 3, variant)
-    half = math.exp(1.0)
-    p, q = (half / (half + 1), 1 / (half + 1)) if variant == "sue" else (0.5, 1 / (math.exp(2.0) + 1))
-    np.testing.assert_allclose(law.output_law([1]), [[q, p, q]], rtol=1e-12)
-    bits = law.release(np.ones((100_000, 1), int), seeded()).rows
-    counts = np.bincount(bits @ [1, 2, 4], minlength=8)
-    patterns = np.array([[pattern >> j & 1 for j in range(3)] for pattern in range(8)])
-    exact = np.exp(law.log_likelihood(patterns, np.ones(8, int)))
-    assert chi_square_pvalue(counts, exact) > THRESHOLD
-    other = np.exp(UnaryEncoding(2.1, 3, variant).log_likelihood(patterns, np.ones(8, int)))
-    assert chi_square_pvalue(counts, other) < THRESHOLD
-
-
-@pytest.mark.parametrize(
-    "law", [OneHotRandomizedResponse(1.0, 4), UnaryEncoding(1.0, 4, "sue"), SubsetSelection(0.1, 4)], ids=repr
-)
-def test_encode_is_plain_one_hot(law):
-    assert law.encode([[2], [0]]).rows.tolist() == [[False, False, True, False], [True, False, False, False]]
 
 
 def test_a_single_category_is_released_as_it_is():
@@ -83,16 +60,6 @@ def test_frequencies_and_their_variances_are_unbiased(epsilon, method, n_true, n
     assert variance == pytest.approx(second - mean**2, rel=1e-7)
 
 
-@given(st.floats(0.05, 0.95), st.integers(2, 8))
-def test_population_variance_is_unbiased(frequency, n):
-    p, q = 0.7, 0.2
-    supported = frequency * p + (1 - frequency) * q
-    chances = [math.comb(n, c) * supported**c * (1 - supported) ** (n - c) for c in range(n + 1)]
-    estimates = [estimate_frequencies([c], n, p, q, of="population") for c in range(n + 1)]
-    variance = sum(chance * e.standard_errors[0] ** 2 for chance, e in zip(chances, estimates, strict=True))
-    assert variance == pytest.approx(supported * (1 - supported) / n / (p - q) ** 2, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
@@ -123,15 +90,6 @@ def test_a_record_costs_at_most_its_budget_and_constants_cost_nothing(epsilon, s
     assert guarantee.epsilon == (pytest.approx(epsilon, abs=1e-9) if hidden else 0)
     assert guarantee.per_feature == (pytest.approx(epsilon / hidden, abs=1e-9) if hidden else 0)
     assert guarantee.unit == "record"
-
-
-@pytest.mark.parametrize("codes", [[[0, 2]], [[2, 0], [0, 2]], [[3, 0]], [[0, -1]], [[0, 2**63]]])
-def test_each_column_of_a_record_has_codes_of_its_own(codes):
-    record = CategoricalRecord(2.0, (3, 2))
-    assert record.encode([[2, 1]]).rows.tolist() == [[False, False, True, False, True]]
-    for call in (record.encode, lambda rows: record.release(rows, seeded())):
-        with pytest.raises(ValueError, match=r"codes must be integers( from 0 to 2)?; got"):
-            call(np.array(codes))
 
 
 def test_columns_of_a_record_are_released_independently():
@@ -198,21 +156,6 @@ def test_refuses_other_bad_parameters():
     for variant in ("sue", "oue"):
         with pytest.raises(ValueError, match="large enough for probabilities"):
             UnaryEncoding(1e-25, 2, variant)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda n: RandomizedResponse(1.0, n),
-        lambda n: LabelLaplaceMechanism(1.0, n),
-        lambda n: OneHotRandomizedResponse(1.0, n),
-        lambda n: UnaryEncoding(1.0, n),
-        lambda n: CategoricalRecord(1.0, (n, n)),
-    ],
-)
-def test_numpys_integers_count_classes_like_pythons(make):
-    assert make(np.int64(3)).guarantee() == make(3).guarantee()
-    assert make(np.uint8(200)).guarantee() == make(200).guarantee()
 
 
 @pytest.mark.parametrize("bad", [0, True, 2.0])

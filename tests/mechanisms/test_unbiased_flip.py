@@ -11,7 +11,6 @@ from laws import THRESHOLD, chi_square_pvalue, seeded
 from scipy.optimize import minimize
 
 from skldp.domains._domain import Box
-from skldp.mechanisms.bits._bit_flip import bitrand
 from skldp.mechanisms.bits._calibration import least_integer
 from skldp.mechanisms.bits._flip_laws import symmetric_law
 from skldp.mechanisms.bits._unbiased import (
@@ -128,11 +127,6 @@ def test_no_other_allocation_varies_less(budget):
         assert math.log(best) <= rival.fun + 1e-5
 
 
-def test_with_one_bit_it_is_duchis_mechanism():
-    e = math.e
-    assert worst_variance(least_variance_losses(1.0, 10)) == pytest.approx(((e + 1) / (e - 1)) ** 2, rel=1e-12)
-
-
 @pytest.mark.parametrize(("epsilon", "n_features"), [(1.0, 12), (7.0, 12), (40.0, 20)])
 def test_the_number_of_released_features_varies_least(epsilon, n_features):
     def variance(k):
@@ -169,20 +163,3 @@ def test_the_guarantee_is_the_sum_over_what_is_released():
     guarantee = mechanism.guarantee()
     assert guarantee.epsilon == pytest.approx(3 * per_feature, rel=1e-12)
     assert 6.0 * (1 - 1e-9) <= guarantee.epsilon <= 6.0
-
-
-def test_both_ends_reach_every_code_so_that_no_pair_is_worse_than_the_sum():
-    costs = [1.0, 0.8, 0.5]
-    worst = 0.0
-    laws = [released_law(costs, unit)[1] for unit in np.linspace(-1, 1, 29)]
-    for one in laws:
-        for other in laws:
-            worst = max(worst, *(math.log(a / b) for a, b in zip(one, other, strict=True)))
-    assert worst == pytest.approx(one_feature(costs).guarantee().epsilon, rel=1e-9)
-
-
-def test_float32_stays_float32():
-    mechanism = bitrand(3.0, (np.zeros(4), np.ones(4)), calibration="exact", debias=True)
-    x = np.full((6, 4), 0.3, dtype=np.float32)
-    assert mechanism.release(x, seeded(0)).rows.dtype == np.float32
-    np.testing.assert_array_equal(mechanism.encode(x).rows, x)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from skldp.study._datasets import BUNDLED, load_study_data
-from skldp.study._table_files import StudyInputError, TextFormat
-
-pd = pytest.importorskip("pandas")
+from skldp.study._table_files import StudyInputError
 
 
 @pytest.fixture
@@ -43,68 +41,6 @@ def test_reads_a_csv_file(write):
     assert n_clipped == 0
 
 
-def test_numbers_columns_of_a_csv_file_without_header(write):
-    data = load_study_data(
-        write("1,1,0\n2,3,1\n1,4,0\n5,4,1\n"), target="2", bounds=(0, 9), form=TextFormat(header=False)
-    )
-    assert data.feature_names == ("0", "1")
-    assert len(data.X) == 4
-
-
-def test_reads_bounds_per_column_from_a_file(write):
-    bounds = write("column,low,high\nheight,1,2\nage,0,100\nsick,0,1\n", "bounds.csv")
-    data = load_study_data(write(GOOD), target="sick", bounds=bounds)
-    assert data.low.tolist() == [0, 1]
-    assert data.high.tolist() == [100, 2]
-
-
-def test_reads_parquet(write, tmp_path):
-    parquet = tmp_path / "people.parquet"
-    pd.read_csv(write(GOOD)).to_parquet(parquet)
-    assert load_study_data(parquet, target="sick", bounds="0,120").X.shape == (4, 2)
-
-
-BAD_CSV = {
-    "not numeric": ("age,sick\n20,no\nOslo,yes\n", "Column 'age' of people.csv is not numeric, first in row 2"),
-    "one category": ("age,city,sick\n20,Oslo,no\n30,Oslo,yes\n", "Column 'city' of people.csv holds one category"),
-    "names": (
-        "age,name,sick\n" + "".join(f"20,person {i},{'no' if i % 2 else 'yes'}\n" for i in range(51)),
-        "Column 'name' of people.csv holds 51 different texts",
-    ),
-    "dates": (
-        "age,since,sick\n20,2020-01-31,no\n30,2021-12-01,yes\n",
-        'Column \'since\' of people.csv holds dates: declare it in --schema as {"type": "date", "low": FIRST, ',
-    ),
-    "all at once": (
-        "age,since,pay,sick\n20,2020-01-31,1,no\n30,2021-12-01,,yes\n",
-        "'since' of people.csv holds dates.*Column 'pay' of people.csv has 1 missing value, the first in row 2",
-    ),
-    "empty file": ("", "people.csv is empty"),
-    "only a header": ("age,sick\n", "has no rows"),
-    "no such target": ("age,ill\n1,0\n2,1\n", r"people.csv must have the column 'sick'; it has 2 columns"),
-    "another separator": ("age;sick\n1;no\n2;yes\n", "it has 1 column.* may be ';': use --separator"),
-    "nothing beside the target": ("sick\n0\n1\n", "no column but"),
-    "one class": ("age,sick\n1,no\n2,no\n", "only one class"),
-    "missing value": ("age,sick\n1,no\n,yes\n", "Column 'age' of people.csv has 1 missing"),
-    "missing label": ("age,sick\n1,no\n2,\n", "has 1 missing label, the first in row 2"),
-    "continuous target": ("age,sick\n1,0.5\n2,0.7\n", "holds numbers: a regression, which needs --target-bounds"),
-    "fewer rows than folds": ("age,sick\n1,no\n", "has 1 row, fewer than the 2 folds"),
-    "a class with fewer rows": (
-        "age,sick\n1,no\n2,yes\n3,no\n",
-        "A class of the target of people.csv has 1 row, fewer",
-    ),
-    "ragged": ("age,sick\n1,no\n2,yes,3,4\n", "is no CSV file"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_CSV)
-def test_refuses_a_bad_file_in_one_line(case, write):
-    text, message = BAD_CSV[case]
-    with pytest.raises(StudyInputError, match=message) as caught:
-        load_study_data(write(text), target="sick", bounds="0,120")
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
@@ -120,18 +56,6 @@ def test_refuses_a_bad_file_in_one_line(case, write):
 def test_refuses_missing_or_bad_bounds(bounds, message, write):
     with pytest.raises(StudyInputError, match=message):
         load_study_data(write(GOOD), target="sick", bounds=bounds)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("column,low\nage,1\n", "must have the column 'high'; it has 2"),
-        ("column,low,high\nage,0,9\n", "no bounds for 'height'"),
-    ],
-)
-def test_refuses_an_incomplete_bounds_file(text, message, write):
-    with pytest.raises(StudyInputError, match=message):
-        load_study_data(write(GOOD), target="sick", bounds=write(text, "bounds.csv"))
 
 
 def test_refuses_what_is_no_data(write, tmp_path):
@@ -211,37 +135,6 @@ def test_wrong_bounds_are_said_with_all_else_and_name_their_column(write, tmp_pa
             load_study_data(path, target="cost", **given)
         assert [part for part in expected if part not in str(caught.value)] == []
         assert "array(" not in str(caught.value)
-
-
-def test_a_target_may_be_studied_on_a_log_scale(write):
-    path = write("age,cost\n" + "".join(f"{i},{cost}\n" for i, cost in enumerate((-1, 0, 1, 10, 100, 1000, 5, 7.5))))
-    data = load_study_data(path, target="cost", bounds="0,9", target_bounds="1,100", target_transform="log")
-    assert data.target_bounds == (0.0, np.log(100))
-    # Two below the bounds and one above.
-    assert data.n_targets_clipped == 3
-    np.testing.assert_array_equal(data.y[2:], np.log([1, 10, 100, 1000, 5, 7.5]))
-    for given, message in (
-        ({"target_bounds": "0,9"}, "needs target bounds above 0, such as --target-bounds 1,9; got 0 and 9"),
-        ({"target_transform": "exp"}, "must be one of log, none"),
-        ({"target_bounds": None}, "needs --target-bounds"),
-    ):
-        options = {"bounds": "0,9", "target_transform": "log"} | given
-        with pytest.raises(StudyInputError, match=message):
-            load_study_data(path, target="cost", **options)
-    with pytest.raises(StudyInputError, match="--target-transform is for a target of numbers"):
-        load_study_data("digits", target_transform="log")
-
-
-def test_many_whole_numbers_are_no_classes_but_what_one_says_counts(write):
-    for n_values, task in ((20, "classification"), (21, "regression")):
-        path = write("age,level\n" + "".join(f"{i % 9},{i % n_values}\n" for i in range(84)))
-        given = {"target_bounds": (0, 30)} if task == "regression" else {}
-        assert load_study_data(path, target="level", bounds="0,9", **given).task == task
-        assert load_study_data(path, target="level", bounds="0,9", task="classification").task == "classification"
-        assert (
-            load_study_data(path, target="level", bounds="0,9", task="regression", target_bounds="0,30").y.dtype
-            == float
-        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,3 @@
-import math
 import sys
 
 import matplotlib
@@ -37,21 +36,6 @@ def test_draws_in_order_of_either_epsilon(axis, values):
     assert display.figure_ is display.ax_.figure
 
 
-def test_a_second_curve_goes_into_the_same_axes():
-    first = PrivacyUtilityDisplay.from_frame(CURVE, name="first")
-    second = PrivacyUtilityDisplay.from_frame(CURVE, name="second", ax=first.ax_, baselines=False)
-    assert second.ax_ is first.ax_
-    assert second.baselines_ == []
-    assert len(first.ax_.get_legend().get_texts()) == 4
-
-
-def test_unprotected_points_are_left_out_of_the_exact_axis():
-    mixed = curve_of(point(1.0, math.inf, 0.7), point(2.0, 5.0, 0.8))
-    assert PrivacyUtilityDisplay.from_frame(mixed, epsilon_axis="exact").line_.get_xdata().tolist() == [5.0]
-    with pytest.raises(ValueError, match="finite epsilon"):
-        PrivacyUtilityDisplay.from_frame(curve_of(point(1.0, math.inf, 0.7)), epsilon_axis="exact")
-
-
 def test_a_frame_and_a_file_are_drawn_as_the_curve_is(tmp_path):
     pd = pytest.importorskip("pandas")
     CURVE.to_csv(tmp_path / "curve.csv")
@@ -64,11 +48,6 @@ def test_a_frame_and_a_file_are_drawn_as_the_curve_is(tmp_path):
     assert PrivacyUtilityDisplay.from_frame(several[several["mechanism"] == "b"]).line_ is not None
     with pytest.raises(ValueError, match="curve of one mechanism"):
         PrivacyUtilityDisplay.from_frame(several)
-
-
-def test_refuses_an_unknown_axis():
-    with pytest.raises(ValueError, match="epsilon_axis must be one of"):
-        PrivacyUtilityDisplay.from_frame(CURVE, epsilon_axis="true")
 
 
 def test_names_the_extra_where_matplotlib_is_missing(monkeypatch):

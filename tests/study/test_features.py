@@ -23,9 +23,9 @@ PEOPLE = pd.DataFrame(
 )
 SCHEMA = {
     "island": ["Torgersen", "Biscoe", "Dream"],
-    "size": {"type": "categories", "values": ["S", "M", "L"], "ordered": True},
-    "since": {"type": "dates", "low": "2020-01-01", "high": "2020-12-31"},
-    "age": {"type": "interval", "low": 20, "high": 80},
+    "size": {"type": "category", "values": ["S", "M", "L"], "ordered": True},
+    "since": {"type": "date", "low": "2020-01-01", "high": "2020-12-31"},
+    "age": {"type": "number", "low": 20, "high": 80},
 }
 
 
@@ -51,17 +51,6 @@ def test_every_kind_of_column_becomes_features_within_its_bounds(tmp_path):
         ]
 
 
-def test_columns_are_chosen_and_the_schema_bounds_the_target(tmp_path):
-    path = tmp_path / "people.tsv"
-    PEOPLE.assign(age=PEOPLE["age"] + 0.5).to_csv(path, index=False, sep="\t")
-    data = load_study_data(path, target="age", columns=["size", "sex"], schema={"age": (0, 100)})
-    assert data.target_bounds == (0.0, 100.0)
-    assert data.of_column == ("sex", "size", "size", "size")
-    assert data.found == ("sex", "size")
-    with pytest.raises(StudyInputError, match=r"must name columns of people\.tsv alone; got 'island' as well"):
-        load_study_data(path, target="age", columns=["size", "sex"], schema={"island": ["Dream"]})
-
-
 def test_missing_values_are_refused_or_filled_as_declared(tmp_path):
     path = tmp_path / "people.parquet"
     people = PEOPLE[["sick", "sex", "age"]].copy()
@@ -78,8 +67,8 @@ def test_missing_values_are_refused_or_filled_as_declared(tmp_path):
     assert data.n_filled == 3
     assert data.X[[2, 3]].tolist() == [[0, 0, 1, 50], [1, 0, 0, 50]]
     own = {
-        "sex": {"type": "categories", "values": ["f", "m"], "missing": "category"},
-        "age": {"type": "interval", "low": 10, "high": 90, "missing": "middle"},
+        "sex": {"type": "category", "values": ["f", "m"], "missing": "category"},
+        "age": {"type": "number", "low": 10, "high": 90, "missing": "middle"},
     }
     assert load_study_data(path, target="sick", schema=own).X.tolist() == data.X.tolist()
 
@@ -110,14 +99,3 @@ def test_a_schema_that_does_not_fit_is_refused_without_a_cell(schema, message, t
         load_study_data(path, target="sick", bounds="0,100", schema=schema)
     assert "\n" not in str(caught.value)
     assert not found_in(str(caught.value))
-
-
-def test_categories_of_a_dtype_keep_their_order_and_what_is_no_table_has_no_schema(tmp_path):
-    people = PEOPLE.assign(size=pd.Categorical(PEOPLE["size"], ["S", "M", "L"], ordered=True))
-    people.to_parquet(tmp_path / "people.parquet")
-    data = load_study_data(tmp_path / "people.parquet", target="sick", columns=["size"])
-    assert (data.feature_names, data.found, data.high.tolist()) == (("size",), ("size",), [2.0])
-    assert data.X[:4, 0].tolist() == [0, 2, 1, 0]
-    for source in ("wine", "digits"):
-        with pytest.raises(StudyInputError, match="--columns, --schema and formats are for tables"):
-            load_study_data(source, schema={"age": (0, 1)})

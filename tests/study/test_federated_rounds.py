@@ -82,17 +82,6 @@ def test_training_follows_the_rounds_written_out(iris, n_steps, bound):
     np.testing.assert_allclose(found.reshape(5, 3), expected, atol=1e-12)
 
 
-def test_a_network_takes_local_steps_of_each_client_from_its_own_model():
-    rng = np.random.default_rng(0)
-    model = ScoreModel("softmax", 4, 3, (6, 5))
-    thetas = rng.normal(size=(7, model.n_parameters))
-    rows, weights = rng.normal(size=(7, 3, 4)), rng.uniform(size=(7, 3))
-    targets = np.eye(3)[rng.integers(3, size=(7, 3))]
-    together = model.gradient(thetas, rows, targets, weights)
-    for u in range(7):
-        np.testing.assert_allclose(together[u], model.gradient(thetas[u], rows[u], targets[u], weights[u]), atol=1e-12)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("perturbs", ["nothing", "gradients", "anonymised gradients", "anonymised weights"])
 def test_one_step_with_everybody_is_the_plain_run_to_the_bit(iris, perturbs):
@@ -144,20 +133,6 @@ def test_the_draw_is_counted_for_whole_gradients_and_not_for_numbers_one_by_one(
     assert whole.shuffled.epsilon < shuffled(once, 25, 1e-6, rounds=3).epsilon
     numbers = federated_learning(*iris, perturbs="anonymised coordinates", **settings)
     assert numbers.shuffled.epsilon == shuffled(once, 25, 1e-6, rounds=3 * 15).epsilon
-
-
-def test_every_layer_is_released_within_its_own_bound(iris, calls):
-    bounds, hidden = [0.5, 0.01], (4,)
-    settings = {"n_clients": 15, "n_rounds": 2, "model": "network", "hidden": hidden, "learning_rate": 1.0, "seed": 0}
-    federated_learning(*iris, perturbs="anonymised weights", mechanism=Counting(), gradient_bound=bounds, **settings)
-    model = ScoreModel("softmax", 5, 3, hidden)
-    of_parameters = model.bounds(bounds)
-    assert of_parameters.tolist() == [0.5] * 20 + [0.01] * 15
-    sent = calls[0][1].reshape(15, model.n_parameters)
-    assert abs(sent).max() <= 1
-    # Most weights of the second layer lie beyond its bound; those of the first, drawn within 1.1, do not all.
-    assert (abs(sent[:, 20:]) == 1).mean() > 0.8
-    assert 0 < (abs(sent[:, :20]) < 1).mean() < 1
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,20 @@ import warnings
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401 -- makes HalvingGridSearchCV importable
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 from toy_estimators import ToyLabels, ToySigns
 
 from skldp import (
     BitRandTransformer,
     LabelPrivateClassifier,
     LabelRR,
-    NumericPrivatizer,
-    PrivacyGuarantee,
-    PrivateLinearRegression,
     privacy_guarantee,
 )
-from skldp.exceptions import PrivacyGuaranteeWarning, TooFewPeopleWarning
+from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.study import smallest_epsilon, with_exact_epsilon
 
 
@@ -34,11 +29,6 @@ def results(candidates, scores, **more):
 def test_takes_the_smallest_epsilon_within_the_tolerance(tolerance, chosen):
     candidates = [{"a__epsilon": eps} for eps in (1, 2, 4, 8)]
     assert smallest_epsilon(tolerance)(results(candidates, [0.5, 0.75, 0.79, 0.8])) == chosen
-
-
-def test_of_equal_epsilons_the_best_score_is_chosen():
-    candidates = [{"x__epsilon": 1, "m__C": 1}, {"x__epsilon": 1, "m__C": 2}, {"x__epsilon": 2, "m__C": 1}]
-    assert smallest_epsilon(0.1)(results(candidates, [0.8, 0.81, 0.85])) == 1
 
 
 @pytest.mark.parametrize("second", [{"y__epsilon": 0.7}, {"x__epsilon": 0.4, "y__epsilon": 0.7}])
@@ -58,34 +48,6 @@ def test_candidates_without_epsilon_are_not_private():
     assert smallest_epsilon(0.01)(results(candidates, [0.9, 0.87, 0.8])) == 0
 
 
-def test_failed_fits_are_passed_over():
-    candidates = [{"epsilon": 1}, {"epsilon": 2}]
-    assert smallest_epsilon(0.5)(results(candidates, [np.nan, 0.5])) == 1
-    with pytest.raises(ValueError, match="only NaN"):
-        smallest_epsilon()(results(candidates, [np.nan, np.nan]))
-
-
-def test_says_when_no_parameter_ends_with_epsilon():
-    with pytest.raises(ValueError, match=r"ends with __epsilon.*got \['C', 'total_epsilon'\]"):
-        smallest_epsilon()(results([{"C": 1}, {"total_epsilon": 1}], [0.1, 0.2]))
-    with pytest.raises(ValueError, match="needs the parameter 'b'"):
-        smallest_epsilon(param_name="b")(results([{"a": 1}], [0.1]))
-
-
-def test_reads_one_of_several_metrics():
-    more = {"mean_test_auc": np.array([0.9, 0.9])}
-    found = {"params": [{"epsilon": 1}, {"epsilon": 2}], **more}
-    assert smallest_epsilon(metric="auc")(found) == 0
-    with pytest.raises(ValueError, match="metric must be one of"):
-        smallest_epsilon()(found)
-
-
-@pytest.mark.parametrize("tolerance", [-0.1, float("nan"), float("inf"), True, "1"])
-def test_refuses_a_bad_tolerance(tolerance):
-    with pytest.raises(ValueError, match="tolerance"):
-        smallest_epsilon(tolerance)
-
-
 def test_in_a_pickled_search_over_two_grids(fixed_noise):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
@@ -101,24 +63,6 @@ def test_in_a_pickled_search_over_two_grids(fixed_noise):
     )
     search = pickle.loads(pickle.dumps(search)).fit(X, y)
     assert search.best_params_ == {"toysigns__epsilon": 40}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
-def test_a_model_that_learns_without_rows_is_searched_as_any_other():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (9_000, 3))
-    y = X @ [0.4, -0.3, 0.1] + 0.05 * rng.uniform(-1, 1, 9_000)
-    search = GridSearchCV(
-        PrivateLinearRegression(target_bounds=(-1, 1), seed=0),
-        {"epsilon": [0.1, 4.0, 8.0]},
-        refit=smallest_epsilon(0.05),
-        cv=2,
-    )
-    with pytest.warns(TooFewPeopleWarning):
-        search.fit(X, y)
-    assert search.best_params_ == {"epsilon": 4.0}
-    assert privacy_guarantee(search.best_estimator_).epsilon <= 4.0
 
 
 def test_a_published_two_is_no_two_beside_an_exact_five():
@@ -173,48 +117,6 @@ def test_exact_epsilons_of_two_private_steps_are_compared_where_scored(n_jobs, f
     assert privacy_guarantee(search.best_estimator_).plain_epsilon == exact[1] < exact[0]
 
 
-def test_a_rule_fits_nothing():
-    FITS.clear()
-    GridSearchCV(Counted(), {"epsilon": [2.0, 3.0], "score_as": [0.8, 1.0]}, cv=2, refit=smallest_epsilon(1.0)).fit(
-        np.zeros((6, 1))
-    )
-    assert FITS == [3] * 8 + [6]
-
-
-def test_a_random_search_asks_the_rule():
-    search = RandomizedSearchCV(
-        Counted(), {"epsilon": [3.0, 2.0, 5.0]}, n_iter=3, cv=2, refit=smallest_epsilon(), random_state=0
-    ).fit(np.zeros((6, 1)))
-    assert search.best_params_ == {"epsilon": 2.0}
-
-
-def test_the_results_of_successive_halving_are_read_afterwards():
-    search = HalvingGridSearchCV(Counted(), {"epsilon": [3.0, 2.0, 5.0]}, cv=2, random_state=0).fit(np.zeros((12, 1)))
-    chosen = smallest_epsilon()(search.cv_results_)
-    assert search.cv_results_["params"][chosen] == {"epsilon": 2.0}
-    # The search itself does not ask a callable `refit`.
-    assert search.set_params(refit=lambda found: 1 / 0).fit(np.zeros((12, 1))).best_index_ >= 0
-
-
-class Counted(BaseEstimator):
-    """Scores its `score_as`, and appends the number of rows of each fit to `FITS`."""
-
-    def __init__(self, epsilon=1.0, score_as=1.0):
-        self.epsilon = epsilon
-        self.score_as = score_as
-
-    def fit(self, X, y=None):
-        FITS.append(len(X))
-        self.privacy_guarantee_ = PrivacyGuarantee(self.epsilon)
-        return self
-
-    def score(self, X, y=None):
-        return self.score_as
-
-
-FITS = []
-
-
 def test_the_worst_fold_counts_and_what_nothing_bounds_comes_last():
     found = {
         "params": [{"epsilon": 1}, {"epsilon": 2}, {"epsilon": 3}, {"epsilon": 4}],
@@ -225,20 +127,3 @@ def test_the_worst_fold_counts_and_what_nothing_bounds_comes_last():
     assert smallest_epsilon()(found) == 1
     found["mean_test_score"][1] = 0.5
     assert smallest_epsilon()(found) == 0
-
-
-def test_exact_epsilons_are_scored_beside_any_score():
-    X, y = np.random.default_rng(0).uniform(-1, 1, (60, 2)), np.arange(60) % 2
-    scoring = pickle.loads(pickle.dumps(with_exact_epsilon()))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        # Labels choose nothing here, and nothing in the second is private.
-        for model, expected in ((NumericPrivatizer(2.0), 2.0), (StandardScaler(), 1e150)):
-            pipeline = make_pipeline(model, GaussianNB())
-            search = GridSearchCV(pipeline, {"gaussiannb__var_smoothing": [1e-9]}, cv=2, scoring=scoring, refit=False)
-            column = search.fit(X, y).cv_results_["mean_test_exact_epsilon"]
-            assert column == pytest.approx([expected], rel=1e-6)
-    with pytest.raises(ValueError, match=r"got 'roc_acu'\. Did you mean 'roc_auc'"):
-        with_exact_epsilon("roc_acu")
-    with pytest.raises(ValueError, match=r"the name of one scorer.*got \['accuracy', 'f1_macro'\]"):
-        with_exact_epsilon(["accuracy", "f1_macro"])

@@ -4,7 +4,6 @@ import html
 import re
 import shutil
 import subprocess
-import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -90,7 +89,7 @@ def test_escapes_names_and_the_command(report):
 
 def test_tables_have_headers_and_pictures_have_words(report):
     page = Page(report)
-    assert len(page.named("table")) == len(page.named("caption")) == 2 + len(NAMES)
+    assert len(page.named("table")) == len(page.named("caption")) == 2
     assert all(attrs.get("scope") in ("col", "row") for attrs in page.named("th"))
     charts = [attrs for attrs in page.named("div") if attrs["class"] == "chart"]
     assert len(charts) == len(page.named("svg")) == 2
@@ -103,44 +102,12 @@ def test_tables_have_headers_and_pictures_have_words(report):
     )
 
 
-def test_says_every_guarantee_and_version(report):
-    text = html.unescape(report)
-    comparison = small_comparison()
-    for name, curve in comparison.curves.items():
-        assert name in text
-        for steps in curve.guarantees:
-            for _, guarantee in steps:
-                assert str(guarantee) in text
-    for line in comparison.caption():
-        assert line in text
-    assert re.search(r"skldp \d.*sklearn \d.*numpy \d.*scipy \d.*Python 3", text)
-
-
-def test_both_palettes_name_the_same_colours(report):
-    light, dark = (set(re.findall(r"(--\w+):", part)) for part in report.split("prefers-color-scheme: dark")[:2])
-    assert light == dark
-    assert set(re.findall(r"var\((--\w+)\)", report)) == light
-
-
-@pytest.mark.slow
-def test_the_same_study_is_the_same_page(report):
-    assert html_report(small_comparison(), command="skldp study '<b>.csv'") == report
-
-
-@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
-def test_names_the_extra_where_it_is_missing(missing, monkeypatch):
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ImportError, match=rf"{missing}: pip install \"skldp\[study\]\""):
-        html_report(small_comparison())
-
-
 def framed(report, tmp_path, width):
     """A page that shows the report as a window of the given width would, and writes how wide it came out."""
     page = tmp_path / "framed.html"
     page.write_text(
         f'<!doctype html><body style="margin:0"><iframe style="border:0" width="{width}" height="900" '
         f'srcdoc="{html.escape(report)}" onload="const page = this.contentDocument.documentElement;'
-        "this.contentDocument.querySelectorAll('details').forEach(each => each.open = true);"
         'document.title = [page.clientWidth, page.scrollWidth].join()"></iframe>',
         encoding="utf-8",
     )
@@ -162,23 +129,3 @@ def test_is_never_wider_than_the_window(report, tmp_path, width):
     inner, content = re.search(r"<title>(\d+),(\d+)</title>", done.stdout).groups()
     assert 0 < int(content) <= int(inner) <= width
     assert "CONSOLE" not in done.stderr
-
-
-@pytest.mark.slow
-@in_chromium
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_is_drawn_in_light_and_dark(report, tmp_path, scheme):
-    image = pytest.importorskip("matplotlib.image")
-    page, shot = tmp_path / "report.html", tmp_path / "shot.png"
-    page.write_text(report, encoding="utf-8")
-    done = chromium(
-        page.as_uri(),
-        tmp_path,
-        f"--screenshot={shot}",
-        "--window-size=1000,2000",
-        f"--blink-settings=preferredColorScheme={1 if scheme == 'light' else 0}",
-    )
-    assert "CONSOLE" not in done.stderr
-    pixels = image.imread(shot)[..., :3]
-    assert (pixels[0, 0].mean() > 0.5) == (scheme == "light")
-    assert len(set(map(tuple, pixels[::7, ::7].reshape(-1, 3)))) > 30

@@ -1,5 +1,3 @@
-import sys
-
 import matplotlib
 import numpy as np
 import pytest
@@ -8,9 +6,7 @@ matplotlib.use("Agg")
 
 from inversion_study import InversionDisplay, inversion_study
 
-from skldp import LabelRR, PrivUnitTransformer
 from skldp.study._inversion import inversion_bound
-from skldp.study._table_files import StudyInputError
 
 RECORDS = np.random.default_rng(0).uniform(-1, 1, size=(8, 3))
 
@@ -36,22 +32,6 @@ def test_every_attack_has_a_row_at_its_exact_epsilon(table):
     assert len(str(table).splitlines()) == 1 + len(table.rows)
 
 
-def test_makers_of_estimators_are_audited_by_their_own_names(fixed_noise):
-    makers = {"mine": PrivUnitTransformer, "labels": lambda epsilon: LabelRR(epsilon, classes=[0, 1, 2])}
-    table = inversion_study({"labels": makers["labels"]}, [0, 1, 2], [1.0], n_trials=200)
-    assert {row.mechanism for row in table.rows} == {"labels"}
-    assert {row.attack for row in inversion_study({"mine": makers["mine"]}, RECORDS, [1.0], n_trials=50).rows} == {
-        "nearest", "likelihood", "decoder",
-    }  # fmt: skip
-
-
-def test_an_unknown_name_is_refused():
-    with pytest.raises(StudyInputError, match="nothing"):
-        inversion_study(["nothing"], RECORDS, [1.0])
-    with pytest.raises(ValueError, match=r"a list of names, or a dict\. Got 'privunit'"):
-        inversion_study("privunit", RECORDS, [1.0])
-
-
 def test_the_picture_shows_the_best_attack_below_the_bound(table, tmp_path):
     display = InversionDisplay.from_frame(table)
     assert [line.get_label() for line in display.lines_] != []
@@ -68,17 +48,3 @@ def test_the_picture_shows_the_best_attack_below_the_bound(table, tmp_path):
     table.to_csv(tmp_path / "table.csv")
     again = InversionDisplay.from_frame(pd.read_csv(tmp_path / "table.csv"), ax=display.ax_)
     assert again.ax_ is display.ax_
-
-
-def test_the_picture_refuses_what_it_cannot_draw(table):
-    columns = table.to_dict()
-    with pytest.raises(ValueError, match="one set of candidates"):
-        InversionDisplay.from_frame(columns | {"n_candidates": np.arange(len(table.rows))})
-    with pytest.raises(ValueError, match="finite epsilon"):
-        InversionDisplay.from_frame(columns | {"exact_epsilon": np.full(len(table.rows), np.inf)})
-
-
-def test_names_the_extra_where_matplotlib_is_missing(table, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"skldp\[study\]"):
-        InversionDisplay.from_frame(table)

@@ -1,12 +1,9 @@
-import sys
-
 import matplotlib
 import numpy as np
 import pytest
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
 
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
@@ -31,18 +28,3 @@ def test_draws_the_losses_of_a_ledgers_person():
         "epsilons added up",
         "budget (1.5)",
     ]
-
-
-def test_draws_into_axes_and_without_a_budget():
-    _, ax = plt.subplots()
-    display = PrivacyLossDisplay.from_history([(LINE, 1)], bounds=(-1, 1), name="ann", ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is ax.figure
-    assert display.budget_ is None
-    assert display.realized_.get_label() == "ann"
-
-
-def test_names_the_extra_before_anything_is_certified(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'pip install "skldp\[study\]"'):
-        PrivacyLossDisplay.from_history([("no query", 1)])

@@ -1,31 +1,12 @@
 from dataclasses import replace
 
 import matplotlib
-import pytest
-from comparisons import NAMES, NASTY, small_comparison
+from comparisons import NAMES, small_comparison
 
 matplotlib.use("Agg")
 
 
 from skldp.study._report import plot_comparisons
-
-
-def test_many_mechanisms_have_several_panels_with_the_others_in_grey():
-    figure = plot_comparisons(small_comparison())
-    assert len(figure.axes) == 2
-    assert {ax.get_xlabel() for ax in figure.axes} == {"Exact epsilon (worst-case loss of one record)"}
-    for ax in figure.axes:
-        # Every mechanism, and the two baselines.
-        assert len(ax.lines) == len(NAMES) + 2
-    shown = [text.get_text() for ax in figure.axes for text in ax.get_legend().get_texts()]
-    assert sorted(name for name in shown if name in NAMES) == sorted(NAMES)
-
-
-def test_every_data_set_has_its_panels():
-    comparison = small_comparison()
-    few = replace(comparison, curves={name: comparison.curves[name] for name in ("bitrand", "duchi")})
-    figure = plot_comparisons(few, replace(few, data=replace(few.data, name="other")))
-    assert [ax.get_title() for ax in figure.axes] == [f"{NASTY}: cost of privacy", "other: cost of privacy"]
 
 
 def test_a_mechanism_has_one_colour_in_all_panels():
@@ -50,12 +31,3 @@ def test_scores_far_below_a_constant_are_marked_and_do_not_set_the_scale():
     (marks,) = [line for line in ax.lines if line.get_label() == "below the panel"]
     assert (marks.get_xdata().tolist(), marks.get_ydata().tolist()) == ([duchi[0].exact_epsilon], [ax.get_ylim()[0]])
     assert marks.get_color() == next(line.get_color() for line in ax.lines if line.get_label() == "duchi")
-
-
-@pytest.mark.slow
-def test_the_name_of_a_file_is_no_formula(tmp_path):
-    comparison = small_comparison()
-    dollars = replace(comparison, data=replace(comparison.data, name="$\\frac{$.csv"))
-    figure = plot_comparisons(dollars)
-    figure.savefig(tmp_path / "study.svg")
-    assert "$\\frac{$.csv: cost of privacy" in figure.axes[0].get_title()

@@ -7,7 +7,6 @@ from marked_values import MARKED_LABELS, MARKED_ROWS, NUMBER, TEXT, WHOLE, found
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -90,13 +89,6 @@ def test_studies_tell_no_value(name):
     assert not heard, heard
 
 
-def test_two_classes_or_one_are_counted_and_not_named():
-    for call in (CALLS["curve"], CALLS["federated"]):
-        text, _ = told_by(lambda call=call: call(ROWS, np.full(24, TEXT)))
-        assert "two classes" in text
-        assert not found_in(text)
-
-
 def test_a_scorer_that_names_labels_is_not_repeated():
     y = np.array(["no", TEXT] * 12)
     for scoring in ("f1", make_scorer(f1_score, pos_label=WHOLE), lambda *a: float(TEXT)):
@@ -130,13 +122,3 @@ def test_audits_tell_neither_input(inputs):
                 lambda r=release, c=companion: skldp.study.audit_epsilon(r, *inputs, n_trials=40, companion=c)
             )
             assert not found_in(text + str(result))
-
-
-def test_a_search_tells_no_value():
-    search = GridSearchCV(PRIVATE, {"numericprivatizer__epsilon": [1.0]}, cv=2, refit=skldp.study.smallest_epsilon())
-    # What has no rows is refused by the search itself, in words of its own.
-    without_rows = {"a number", "an array of no dimension", "a string", "a dict", "a set", "nothing"}
-    tables = [make for kind, make in MARKED_ROWS.items() if kind not in without_rows]
-    text = "".join(told_by(lambda make=make: search.fit(four_as_many(make()), CLASSES))[0] for make in tables)
-    assert "lay outside the declared domain" in text
-    assert not found_in(text), [line for line in text.splitlines() if found_in(line)]

@@ -1,7 +1,6 @@
 """The reader of tables: every format gives the same frame, whole and in chunks; no error shows a cell."""
 
 import gzip
-import re
 
 import pytest
 from marked_values import TEXT, found_in
@@ -56,14 +55,6 @@ def test_every_format_gives_the_same_frame_whole_and_in_chunks(name, tmp_path):
     assert all(list(chunk) == ["city"] for chunk in table_chunks(path, columns=["city"]))
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_table_without_rows_has_its_columns(name, tmp_path):
-    path = tmp_path / name
-    WRITERS[name](PEOPLE.iloc[:0], path)
-    for frame in (read_table(path), *table_chunks(path)):
-        assert (list(frame), len(frame)) == (list(PEOPLE), 0)
-
-
 def test_separators_and_encodings(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age;city\n31;Köln\n", encoding="latin-1")
@@ -81,24 +72,6 @@ def test_separators_and_encodings(tmp_path):
     # What other programs put before UTF-8 is no part of a name.
     path.write_text("age,city\n31,Ulm\n", encoding="utf-8-sig")
     assert list(read_table(path)) == ["age", "city"]
-
-
-def test_a_separator_at_the_end_of_rows_is_no_cell(tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text("age,city\n31,Ulm,\n64,Bonn,\n", encoding="utf-8")
-    assert read_table(path)["city"].tolist() == ["Ulm", "Bonn"]
-    assert [chunk["age"].tolist() for chunk in table_chunks(path, n_rows=1)] == [["31"], ["64"]]
-
-
-def test_columns_without_names_have_numbers(tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text("31,1\n64,2\n", encoding="utf-8")
-    form = TextFormat(header=False)
-    assert list(read_table(path, form=form)) == ["0", "1"]
-    chunks = table_chunks(path, columns=["1"], n_rows=1, form=form)
-    assert [chunk["1"].tolist() for chunk in chunks] == [["1"], ["2"]]
-    # No number among the names says that they are none.
-    assert list(read_table(path)) == ["31", "1"]
 
 
 @pytest.mark.parametrize(
@@ -139,16 +112,6 @@ def test_what_cannot_be_read_is_refused_in_one_line_without_a_cell(name, content
         assert not found_in(str(caught.value))
 
 
-@pytest.mark.parametrize(
-    ("text", "n"), [("age\n31\n\n64\n", 3), ("age\n\n64\n", 2), ("age,city\n31,Ulm\n\n64,Ulm\n", 2)]
-)
-def test_an_empty_line_is_a_row_of_a_table_of_one_column(text, n, tmp_path):
-    """So polars and Arrow write a missing cell; a person was dropped for it."""
-    (tmp_path / "people.csv").write_text(text, encoding="utf-8")
-    assert len(read_table(tmp_path / "people.csv")) == n
-    assert sum(map(len, table_chunks(tmp_path / "people.csv", n_rows=1))) == n
-
-
 def test_what_breaks_off_further_down_is_refused_when_it_comes_to_that(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age,city\n" + "1,Ulm\n" * 5 + f"1,{TEXT},3\n", encoding="utf-8")
@@ -159,25 +122,9 @@ def test_what_breaks_off_further_down_is_refused_when_it_comes_to_that(tmp_path)
     assert not found_in(str(caught.value))
 
 
-def test_the_extra_is_named_where_pyarrow_is_missing(tmp_path, monkeypatch):
-    PEOPLE.to_parquet(tmp_path / "people.parquet")
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"skldp\[arrow\]"):
-        read_table(tmp_path / "people.parquet")
-
-
 def test_a_column_that_is_there_twice_is_refused_where_it_is_read(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("age,city,age\n31,Ulm,64\n")
     with pytest.raises(StudyInputError, match=r"must be in people\.csv once; got columns 1 and 3 of one"):
         read_table(path, columns=["city", "age"])
     assert read_table(path, columns=["city"])["city"].tolist() == ["Ulm"]
-
-
-@pytest.mark.parametrize("separator", [";", "|", "\t"])
-def test_a_first_row_of_cells_is_not_shown_where_the_separator_is_another(tmp_path, separator):
-    path = tmp_path / "people.csv"
-    path.write_text(separator.join([TEXT, "3", "2020-01-01"]) + "\n")
-    with pytest.raises(StudyInputError, match=re.escape(f"may be {separator!r}: use --separator")) as refusal:
-        read_table(path, columns=["age"])
-    assert not found_in(str(refusal.value))

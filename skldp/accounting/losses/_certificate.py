@@ -40,7 +40,7 @@ from scipy.special import expit
 from skldp._arrays import Floats, Positions
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._region import UNIT, Region, box_region
-from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, sampled_law
+from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, answer_law
 
 
 def curved(law: AnswerLaw, ramp: Floats) -> Floats:
@@ -148,7 +148,7 @@ def certified_loss(
 
     Shapes: box (2, d).
     """
-    law = sampled_law(queries, outputs, box, region)
+    law = answer_law(queries, outputs, box, region)
     ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
     if not len(law):
         return 0.0

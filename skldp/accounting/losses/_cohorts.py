@@ -20,7 +20,7 @@ from skldp.accounting.losses._certificate import (
     vertex_rounding,
 )
 from skldp.accounting.losses._region import Region
-from skldp.accounting.losses._sampled_law import AnswerLaw, sampled_law
+from skldp.accounting.losses._sampled_law import AnswerLaw, answer_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
 History = tuple[Sequence[int], Sequence[int]]
@@ -197,7 +197,7 @@ class LinearTable(AnswerTable):
             return None
         if query.n_features != self._box.shape[1]:
             return None
-        part = sampled_law([query, query], [0, 1], self._box)
+        part = answer_law([query, query], [0, 1], self._box)
         if len(part) != 2 or part.allowance >= min(query.epsilon, _FINEST) or not peaks_at_vertices(part, -1):
             return None
         return part if sigmoid_sum(part).is_concave else None
@@ -247,5 +247,5 @@ class PointTable(AnswerTable):
         box = self._region.box
         if not isinstance(query, RegressionQuery) or query.n_features != box.shape[1]:
             return None
-        law = sampled_law([query, query], [0, 1], box, self._region)
+        law = answer_law([query, query], [0, 1], box, self._region)
         return None if len(law) != 2 or 2 * law.allowance >= query.epsilon else law

@@ -13,7 +13,7 @@ from skldp._arrays import Bools, Floats
 from skldp.accounting._query import Query
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._ascent import ascended, scattered
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
 
 _N_SCATTERED = 512
@@ -34,7 +34,7 @@ def have_lost_more(answers: Sequence[tuple[Sequence[Query], Sequence[int]]], box
     if len(regressions) < len(different) or any(query.n_features != box.shape[1] for query in regressions):
         return found
     both = [(query, output) for query in regressions for output in (0, 1)]
-    law = sampled_law([query for query, _ in both], [output for _, output in both], box)
+    law = answer_law([query for query, _ in both], [output for _, output in both], box)
     if not len(law):
         return found
     moving = box[0] < box[1]

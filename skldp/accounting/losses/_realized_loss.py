@@ -35,7 +35,7 @@ from skldp.accounting.losses._certificate import (
 from skldp.accounting.losses._joint import JointRegion
 from skldp.accounting.losses._region import Bounds, Region, middle_and_half, region_of
 from skldp.accounting.losses._region_search import RegionSearch
-from skldp.accounting.losses._sampled_law import sampled_law
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.mechanisms._finite_query import FiniteQuery
 
 _FEW_FEATURES = 4
@@ -243,9 +243,9 @@ def _loss_over_points(queries: Sequence[Query], outputs: Sequence[int], domain: 
             error += 2.0**-44
             if isinstance(query, RegressionQuery):
                 box = np.stack([points.min(axis=0), points.max(axis=0)])
-                error += sampled_law([query], [int(output)], box).allowance
+                error += answer_law([query], [int(output)], box).allowance
             elif isinstance(query, SoftmaxQuery):
-                error += query.rounding + sampled_law([query.share], [int(output)], np.array([[0.0], [1.0]])).allowance
+                error += query.rounding + answer_law([query.share], [int(output)], np.array([[0.0], [1.0]])).allowance
     # The error of a sum of n terms is at most n roundings of its magnitude.
     error += 2.0**-52 * len(queries) * float(np.abs(total).max(initial=0.0))
     high, low = int(total.argmax()), int(total.argmin())
@@ -287,7 +287,7 @@ def _loss_over_box(
 ) -> "LossBounds":
     """Bound the loss over a region by a search for each extremum and the independent check of its result."""
     box, inner = region.box, None if region.is_box else region
-    law = sampled_law(queries, outputs, box, inner)
+    law = answer_law(queries, outputs, box, inner)
     middle = region.move(middle_and_half(box)[0][None, :])[0]
     if not len(law):
         return LossBounds(0.0, 0.0, middle, middle, True, "no answer depends on x")

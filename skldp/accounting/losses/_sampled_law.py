@@ -39,7 +39,7 @@ CHANCE_ERROR = 2.0**-47
 _UNDERFLOW = 1e-200
 
 
-def sampled_law(
+def answer_law(
     queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, region: Region | None = None
 ) -> "AnswerLaw":
     """Return the law of answers over a box, or over a region within it.

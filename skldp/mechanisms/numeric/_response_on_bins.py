@@ -23,8 +23,8 @@ from skldp.mechanisms.categorical._frequency import (
     estimate_frequencies,
     project_onto_simplex,
 )
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
 
 # A coarse prior is divided into at least this many equal parts, whose edges are candidates for the bins.
 _LEAST_PARTS = 64
@@ -204,7 +204,7 @@ class ResponseOnBins(RowMechanism):
         """The law of the response, with places and answers rounded to multiples of 2^-53: epsilon is the same."""
         if self.answers.size == 1:
             return super().integer_law
-        response = ResponseLaw(self.answers.size, self.inner.other_count)
+        response = ResponseLaw(*self.inner.code_counts[:2])
         numbers = (self.unit_bins.places, self.unit_bins.answers)
         places, answers = (tuple(round(one * PLACES) for one in part) for part in numbers)
         return KnotsLaw(response, places) if self.unbiased else BinsLaw(response, places, answers)

@@ -46,7 +46,7 @@ def _log_mean(height: float, c: float, d: int, epsilon: float) -> float:
     return log_mean_density(height, d) + math.log(-math.expm1(-epsilon)) - math.log(fall + (1 - fall) * c)
 
 
-def log_ratio(threshold: int, c: float) -> float:
+def cap_log_ratio(threshold: int, c: float) -> float:
     """Return the log density ratio of a cap of probability c that is drawn with probability threshold / 2^64."""
     return math.log(threshold / (2**64 - threshold)) + math.log1p(-c) - math.log(c)
 
@@ -213,7 +213,7 @@ class PrivUnit(RowMechanism):
         threshold, c = best_caps(epsilon, excess, lambda height: cap_probability(height, d))
         height = cap_height(c, d)
         c = cap_probability(height, d)
-        mean = math.exp(_log_mean(height, c, d, log_ratio(threshold, c)))
+        mean = math.exp(_log_mean(height, c, d, cap_log_ratio(threshold, c)))
         names = ("cap_threshold", "height", "cap_probability", "scale", "step")
         derived = (threshold, height, c, 1 / mean, public_step(math.sqrt(1 / d) / mean))
         for name, value in zip(names, derived, strict=True):
@@ -231,7 +231,7 @@ class PrivUnit(RowMechanism):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Return the guarantee from the sampled integer and cap, rounded up; in real numbers, see the Notes."""
-        ratio = log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
+        ratio = cap_log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
         basis = "density ratio of PrivUnit in real numbers, drawn in double precision"
         return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 

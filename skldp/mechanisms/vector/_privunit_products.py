@@ -26,8 +26,8 @@ from skldp.mechanisms.vector._privunit import (
     MIN_EPSILON,
     PrivUnit,
     best_caps,
+    cap_log_ratio,
     lift,
-    log_ratio,
     replace_by_directions,
     square_within,
 )
@@ -161,7 +161,7 @@ class PrivUnitProducts(RowMechanism):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Return the guarantee from the sampled integer and caps, rounded up; in real numbers, as for PrivUnit."""
-        ratio = log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
+        ratio = cap_log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
         basis = "density ratio of PrivUnit for products in real numbers, drawn in double precision"
         return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
