@@ -88,8 +88,7 @@ class DiscriminantProtocol(Protocol):
         """Return public vectors in the units in which the bounds are -1 and 1."""
         if rows.ndim != 2 or rows.shape[1] != self.n_features or len(rows) < _LEAST_PUBLIC:
             raise ValueError(
-                f"public must be at least {_LEAST_PUBLIC} vectors of {self.n_features} numbers; "
-                f"got {kind_of(rows)}."
+                f"public must be at least {_LEAST_PUBLIC} vectors of {self.n_features} numbers; got {kind_of(rows)}."
             )
         if not np.isfinite(rows).all():
             raise ValueError("public must hold finite numbers; got NaN or infinity.")

@@ -221,9 +221,7 @@ class Protocol(ABC):
         total = Report.total(several) if several else None
         most = self._open[1] if most is None else most
         if total is not None and total.n_people > most:
-            raise ValueError(
-                f"Reports must be of the {most:,} people who were to be asked; got {total.n_people:,}."
-            )
+            raise ValueError(f"Reports must be of the {most:,} people who were to be asked; got {total.n_people:,}.")
         return total
 
     @property
