@@ -108,7 +108,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Cloned and fitted on the randomized labels.
     label_mechanism : LabelRR or LabelLaplace, default=None
-        Cloned and applied to y in `fit`. None is ``LabelRR()``. For several labels a row, :class:`LabelMatrixRR`.
+        Cloned and applied to y in `fit`. None is ``LabelRR()``. For several labels a row,
+        :class:`~skldp.papers.LabelMatrixRR`.
     correction : {"none", "forward"}, default="none"
         ``"none"`` returns the predictions of `estimator`, for randomized labels. ``"forward"`` converts its
         probabilities of randomized labels to those of true labels, through the known flip matrix.
@@ -147,7 +148,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    LabelRR : The default mechanism, whose `classes` should be declared.
+    skldp.LabelRR : The default mechanism, whose `classes` should be declared.
 
     Notes
     -----

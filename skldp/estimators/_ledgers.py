@@ -119,7 +119,7 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
         return X, None
 
     def _workers(self):
-        notify = self._notify_decisions if getattr(self, "_skl_callbacks", ()) else None
+        notify = self._notify_decisions if vars(self).get("_skl_callbacks") else None
         return joblib_workers(self.n_jobs, show=self.verbose, notify=notify)
 
     def _find_ledger(self):
