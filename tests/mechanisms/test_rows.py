@@ -38,7 +38,7 @@ from skldp.mechanisms.categorical._label_laws import (
 from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
 from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
@@ -92,7 +92,7 @@ def numbers():
     bins += [NumberOrMissing.of(either, epsilon) for epsilon in (0.5, 3.0)]
     bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0))]
     bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0), n_sampled=1)]
-    return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
+    return [*alone, *together, *sampled, *bins]
 
 
 def categorical():
