@@ -154,8 +154,6 @@ class LabelRR(LabelPrivatizer):
     -----
     LearntDomainWarning
         If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------

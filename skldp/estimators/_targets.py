@@ -86,8 +86,6 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         If `bounds` is None.
     OutOfDomainWarning
         Reports the number of clipped targets.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
