@@ -11,15 +11,13 @@ import time
 
 import numpy as np
 
-from skldp.collection._answer_scores import code_scores
+from skldp.collection._answer_scores import CodeScores
 from skldp.collection._likeliest import likeliest_codes
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding
 
-KINDS = RandomizedResponse, LocalHashing, HadamardResponse, SubsetSelection, UnaryEncoding
+KINDS = RandomizedResponse, OneHotLocalHashing, OneHotHadamard, SubsetSelection, UnaryEncoding
 MOST_BITS = 4096
 
 
@@ -48,7 +46,7 @@ def measured(n, k, epsilon, kind, runs, shuffled=False):
         codes = rng.choice(k, n, p=population / population.sum())
         truth = np.bincount(codes, minlength=k) / n
         answers = reports(mechanism, codes, seed)
-        raw = code_scores(law).sums(answers, np.ones(n))[0] / n
+        raw = CodeScores(law).sums(answers, np.ones(n))[0] / n
         projected = ((project_onto_simplex(raw[None])[0] - truth) ** 2).sum()
         begun = time.process_time()
         likeliest = ((likeliest_codes(law, answers) - truth) ** 2).sum()

@@ -23,9 +23,12 @@ from skldp import CategoricalPrivatizer
 from skldp.accounting import shuffled
 from skldp.client import Policy, VectorField
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.categorical._catalogue import best_categorical_mechanism
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import (
+    OneHotLocalHashing,
+    SubsetSelection,
+    UnaryEncoding,
+    best_categorical_mechanism,
+)
 from skldp.mechanisms.numeric._bounded_features import best_mechanism, mean_sampled_variance, worst_sampled_variance
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
@@ -112,8 +115,8 @@ def likeliest_shares(people, runs):
     for kind, at_random in (
         (UnaryEncoding, False),
         (SubsetSelection, False),
-        (LocalHashing, False),
-        (LocalHashing, True),
+        (OneHotLocalHashing, False),
+        (OneHotLocalHashing, True),
     ):
         for epsilon in (1.0, 4.0):
             projected, likeliest, _ = likelihood.measured(people, 1_000, epsilon, kind, runs, at_random).T

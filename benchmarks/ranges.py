@@ -15,8 +15,8 @@ import numpy as np
 from medians import distribution
 
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms.categorical._catalogue import best_categorical_mechanism
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
+from skldp.mechanisms.categorical._one_hot import best_categorical_mechanism
 
 FAN, LEVELS = 4, 5
 LEAVES = FAN**LEVELS

@@ -18,7 +18,7 @@ from scipy.stats import binom
 from skldp import PrivacyGuarantee
 from skldp.accounting import shuffled, shuffled_closed_form
 from skldp.mechanisms import Duchi, Piecewise, PrivUnit, RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import Hybrid
 from skldp.shuffle._blanket_laws import pair_laws
 from skldp.shuffle._shuffle_bounds import BlanketLaw, shuffled_epsilon
@@ -38,8 +38,8 @@ def milliseconds(function):
 def third_value(mechanism):
     """The laws of two values and of a third one, which all others hold; of a pair's law, the second value's."""
     if isinstance(mechanism, RandomizedResponse) and mechanism.n_classes > 3:
-        ratio = mechanism.keep_probability / mechanism.other_probability
-        weights = mechanism.other_probability * np.array([1, 1, 1, mechanism.n_classes - 3])
+        ratio = mechanism.p / mechanism.q
+        weights = mechanism.q * np.array([1, 1, 1, mechanism.n_classes - 3])
         return np.array([[ratio, 1, 1, 1], [1, ratio, 1, 1], [1, 1, ratio, 1]]) * weights
     if isinstance(mechanism, UnaryEncoding):
         bits = (np.arange(8)[:, None] >> np.arange(3)) & 1

@@ -7,8 +7,13 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
+from skldp.laws._hadamard import HadamardLaw
+from skldp.laws._hashing import HashingLaw
 from skldp.laws._numbers import n_agreeing
+from skldp.laws._odds import least_count
 from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Release, Workspace
+from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing
 
 # For fixed seeds: what passes once passes always.
 THRESHOLD = 1e-6
@@ -209,3 +214,59 @@ def code_law(law, code):
         one = law.ones[code >> (law.n_bits - 1 - place) & 1, place]
         chances = (chances[:, None] * [1 - one, one]).reshape(-1)
     return chances
+
+
+class Reports:
+    """Reports of a law of categories as a collector holds them, with probabilities by the formula of the law."""
+
+    def __init__(self, epsilon, law):
+        self.epsilon, self.law, self.integer_law, self.n_classes = epsilon, law, law, law.n_codes
+        self.exact_epsilon = law.epsilon
+
+    def __repr__(self):
+        return f"Reports({self.law!r})"
+
+    def release(self, codes, noise):
+        codes = np.asarray(codes)
+        out = np.empty(codes.shape, dtype=np.int64)
+        self.law.draw_many(codes, noise, out, Workspace())
+        return Release(out, 0)
+
+    def supports(self, report, code):
+        """Whether a report supports a code, digit by digit or bit by bit."""
+        if isinstance(self.law, HashingLaw):
+            a, bucket = divmod(report, self.law.n_buckets)
+            a, g, total = a + 1, self.law.n_buckets, 0
+            while a:
+                total += a % g * (code % g)
+                a, code = a // g, code // g
+            return total % g == bucket
+        size = self.law.block_size
+        if report // size != code // (size - 1):
+            return False
+        return ((1 + code % (size - 1)) & (report % size)).bit_count() % 2 == 0
+
+    def log_likelihood(self, reports, codes):
+        """Logarithm of the probability of each report given each code (broadcast)."""
+        law = self.law
+        held = np.vectorize(self.supports)(*np.broadcast_arrays(reports, codes))
+        if isinstance(law, HashingLaw):
+            p, other = law.response.own_count / 2**64, law.other_count / 2**64
+            return np.log(np.where(held, p, other) / law.n_hashes)
+        own, others = law.sizes
+        return np.log(np.where(held, law.own_count / 2**64 / own, law.miss_count / 2**64 / others))
+
+
+def hashing(epsilon, n_codes):
+    """Reports of local hashing."""
+    return Reports(epsilon, OneHotLocalHashing(epsilon, n_codes).law)
+
+
+def hadamard(epsilon, n_codes, n_blocks=1):
+    """Reports of Hadamard response with some blocks."""
+    size = 2
+    while (size - 1) * n_blocks < n_codes:
+        size *= 2
+    others = n_blocks * size - size // 2
+    miss_count = least_count(epsilon, others, n_own=size // 2, n_counted=others)
+    return Reports(epsilon, HadamardLaw(n_codes, n_blocks, size, miss_count))

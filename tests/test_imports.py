@@ -60,6 +60,6 @@ def test_the_list_of_commands_imports_none_of_them():
 def test_the_list_says_of_each_command_what_its_own_help_does():
     commands = pytest.importorskip("skldp.cli._app", reason="typer is not there", exc_type=ImportError).COMMANDS
     for name, command in commands.items():
-        function = getattr(importlib.import_module(command.module), name)
+        function = getattr(importlib.import_module(f"skldp.cli.{command.module}"), name)
         if inspect.isfunction(function):
             assert inspect.getdoc(function).partition("\n\n")[0].replace("\n", " ") == command.line

@@ -31,14 +31,18 @@ from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord
-from skldp.mechanisms.categorical._hadamard import HadamardResponse, OneHotHadamard
 from skldp.mechanisms.categorical._label_laws import (
     LabelLaplaceMechanism,
     LabelLaplaceVectorMechanism,
     RandomizedResponseWithPrior,
 )
-from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import (
+    OneHotHadamard,
+    OneHotLocalHashing,
+    OneHotRandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
@@ -431,9 +435,7 @@ MECHANISMS = {
     "unary": UnaryEncoding(1.0, 3),
     "one-hot": OneHotRandomizedResponse(1.0, 3),
     "subset": SubsetSelection(1.0, 3),
-    "hashing": LocalHashing(1.0, 3),
     "one-hot hashing": OneHotLocalHashing(1.0, 3),
-    "hadamard": HadamardResponse(1.0, 3),
     "one-hot hadamard": OneHotHadamard(1.0, 3),
     "number or missing": NumberOrMissing.of(OrMissing(Interval(0, 1)), 1.0),
     "mixed": MixedRecord(

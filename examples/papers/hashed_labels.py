@@ -15,7 +15,7 @@ from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import TWO_64, flip_threshold, log_ratio, product_above, split_epsilon
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from, public_stream
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
+from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing
 
 __all__ = ["HashedLabels"]
 

@@ -13,8 +13,8 @@ from skldp.estimators._table_encoding import widths
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._odds import TWO_64
 from skldp.mechanisms._rows import RowMechanism
+from skldp.mechanisms.categorical._one_hot import OneHotMechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import OneHotMechanism
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 from skldp.study import audit_inversion

@@ -263,7 +263,7 @@ def label_flips(
     for epsilon in epsilons:
         for n in n_classes:
             law = RandomizedResponse(epsilon, n)
-            rows.append((epsilon, n, 1 - law.keep_probability, law.exact_epsilon))
+            rows.append((epsilon, n, 1 - law.p, law.exact_epsilon))
     return TheoryTable.of_rows(
         "Figure 7: probability of a false label",
         "epsilon, n_classes, q, exact_epsilon",

@@ -18,28 +18,25 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "study": Command(
-        "skldp.cli._study", "Train a linear model on private features and targets over a range of epsilon, and compare."
+        "_study", "Train a linear model on private features and targets over a range of epsilon, and compare."
     ),
     "guarantee": Command(
-        "skldp.cli._mechanisms",
+        "_mechanisms",
         "Print the guarantee of a mechanism, or of a model that learns, at given sizes: stated beside exact.",
     ),
     "audit": Command(
-        "skldp.cli._mechanisms",
+        "_mechanisms",
         "Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted.",
     ),
-    "policy": Command(
-        "skldp.cli._policies", "Make, show and check policies, the documents by which devices release records."
-    ),
+    "policy": Command("_policies", "Make, show and check policies, the documents by which devices release records."),
     "release": Command(
-        "skldp.cli._policies",
-        "Release a table: one report for each row, without columns that the policy does not name.",
+        "_policies", "Release a table: one report for each row, without columns that the policy does not name."
     ),
     "collect": Command(
-        "skldp.cli._policies", "Collect reports of a policy, each once, and print estimates with confidence intervals."
+        "_policies", "Collect reports of a policy, each once, and print estimates with confidence intervals."
     ),
     "ledger": Command(
-        "skldp.cli._policies", "Report the queries, answers and refusals of a ledger, and the budgets that are left."
+        "_policies", "Report the queries, answers and refusals of a ledger, and the budgets that are left."
     ),
 }
 
@@ -71,7 +68,7 @@ def app_of(arguments: Sequence[str]) -> typer.Typer:
         if name != next((one for one in arguments if not one.startswith("-")), None):
             app.command(name, help=command.line)(_named_only)
             continue
-        called = getattr(import_module(command.module), name)
+        called = getattr(import_module(f"skldp.cli.{command.module}"), name)
         if isinstance(called, typer.Typer):
             app.add_typer(called, name=name, help=command.line)
         else:

@@ -54,35 +54,35 @@ def _file_option(about: str, flag: str | None = None, **more: Any) -> Any:
     return typer.Option(*filter(None, [flag]), help=about, rich_help_panel="File options", **more)
 
 
-TargetOption = Annotated[str | None, _file_option("The column of the target.")]
-BoundsOption = Annotated[
+Target = Annotated[str | None, _file_option("The column of the target.")]
+Bounds = Annotated[
     str | None, _file_option("The declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
-TargetBoundsOption = Annotated[
+TargetBounds = Annotated[
     str | None, _file_option("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
 ]
-TransformOption = Annotated[str, _file_option("none, or log: the study is of the logarithm of a numeric target.")]
-ColumnsOption = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
-SchemaOption = Annotated[
+Transform = Annotated[str, _file_option("none, or log: the study is of the logarithm of a numeric target.")]
+Columns = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
+Schema = Annotated[
     str | None,
     _file_option(
         "The declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
         "file."
     ),
 ]
-SeparatorOption = Annotated[
+Separator = Annotated[
     str | None, _file_option("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
 ]
-DecimalOption = Annotated[str, _file_option("Decimal mark of the numbers of a .csv file: a point or a comma.")]
-EncodingOption = Annotated[str, _file_option("Encoding of a .csv file.")]
-MissingOption = Annotated[
+Decimal = Annotated[str, _file_option("Decimal mark of the numbers of a .csv file: a point or a comma.")]
+Encoding = Annotated[str, _file_option("Encoding of a .csv file.")]
+Missing = Annotated[
     Names | None,
     _file_option("Texts of missing cells of a .csv file beside empty ones, with commas, such as NA.", parser=Names),
 ]
-NoHeaderOption = Annotated[
+NoHeader = Annotated[
     bool, _file_option("The first row of a .csv file is a record; columns are named 0, 1, ...", flag="--no-header")
 ]
-CountUnknownOption = Annotated[
+CountUnknown = Annotated[
     bool,
     _file_option(
         "Replace undeclared categories and missing values as a policy of the columns does, instead of an error.",

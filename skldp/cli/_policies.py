@@ -18,20 +18,8 @@ from rich.text import Text
 from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.accounting import ledger_report
-from skldp.cli._options import (
-    CountUnknownOption,
-    DecimalOption,
-    EncodingOption,
-    MissingOption,
-    NoHeaderOption,
-    SeparatorOption,
-    keep_inputs,
-    made_up_row,
-    output_option,
-    printable,
-    progress_bar,
-    rich_table,
-)
+from skldp.cli import _options as options
+from skldp.cli._options import keep_inputs, made_up_row, output_option, printable, progress_bar, rich_table
 from skldp.client import CategoryField, Policy, VectorField
 from skldp.client._fields import AnyField, NumbersField, PairField, declared_columns
 from skldp.client._policy import check_secret
@@ -43,7 +31,7 @@ from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, Numb
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 from skldp.study._table_files import TextFormat, is_text_file, read_study_schema, table_chunks
 
@@ -290,11 +278,11 @@ def release(
     output: Annotated[
         Path, output_option("--output", "-o", about="The reports to write.", endings=(".arrow", ".parquet"))
     ],
-    separator: SeparatorOption = None,
-    decimal: DecimalOption = ".",
-    encoding: EncodingOption = "utf-8",
-    missing: MissingOption = None,
-    no_header: NoHeaderOption = False,
+    separator: options.Separator = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
+    missing: options.Missing = None,
+    no_header: options.NoHeader = False,
     secret: Annotated[
         Path | None,
         typer.Option(
@@ -306,7 +294,7 @@ def release(
     ids: Annotated[
         str | None, typer.Option(help="Column of the ids of people; needed with --secret, and only then.")
     ] = None,
-    count_unknown: CountUnknownOption = False,
+    count_unknown: options.CountUnknown = False,
 ) -> None:
     """Release a table: one report for each row, without columns that the policy does not name.
 
@@ -323,17 +311,17 @@ def release(
         declared_columns(policy.fields),
     )
     chunks = table_chunks(table, columns=wanted, declared=declared, form=form)
-    options: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
+    how: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated, replaced = 0, False, Counter[str]()
     with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
         bar = progress.add_task("releasing", total=None)
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
             columns = {name: frame[name] for name in policy.names}
-            reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **options)
+            reports = policy.release_table(columns, secret=key, people=people, first_row=n + 1, **how)
             write(batch_of_reports(reports))
             for column in declared.values():
-                replaced.update(column.replaced(columns[column.name], text=options["text"]))
+                replaced.update(column.replaced(columns[column.name], text=how["text"]))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
             progress.update(bar, completed=n)

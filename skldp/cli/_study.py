@@ -1,35 +1,15 @@
 """``skldp study``: cost of privacy on a data set."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from skldp._tables import require
-from skldp.cli._options import (
-    BoundsOption,
-    ColumnsOption,
-    CountUnknownOption,
-    DecimalOption,
-    EncodingOption,
-    Epsilons,
-    MissingOption,
-    Names,
-    NoHeaderOption,
-    SchemaOption,
-    SeparatorOption,
-    TargetBoundsOption,
-    TargetOption,
-    TransformOption,
-    keep_inputs,
-    output_option,
-    printable,
-    progress_bar,
-    rich_table,
-)
+from skldp.cli import _options as options
+from skldp.cli._options import Epsilons, Names, keep_inputs, output_option, printable, progress_bar, rich_table
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
 from skldp.study._comparison import ComparisonSettings, compare_mechanisms
 from skldp.study._datasets import BUNDLED, TASKS, load_study_data
@@ -53,22 +33,22 @@ def study(
         str | None,
         typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} file.", show_default=" and ".join(_FIRST_DATA)),
     ] = None,
-    target: TargetOption = None,
+    target: options.Target = None,
     task: Annotated[
         str,
         typer.Option(help=f"{', '.join(TASKS)}, or auto: a regression if the target has fractions or many numbers."),
     ] = "auto",
-    target_bounds: TargetBoundsOption = None,
-    target_transform: TransformOption = "none",
-    bounds: BoundsOption = None,
-    columns: ColumnsOption = None,
-    schema: SchemaOption = None,
-    separator: SeparatorOption = None,
-    decimal: DecimalOption = ".",
-    encoding: EncodingOption = "utf-8",
-    missing: MissingOption = None,
-    no_header: NoHeaderOption = False,
-    count_unknown: CountUnknownOption = False,
+    target_bounds: options.TargetBounds = None,
+    target_transform: options.Transform = "none",
+    bounds: options.Bounds = None,
+    columns: options.Columns = None,
+    schema: options.Schema = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
+    missing: options.Missing = None,
+    no_header: options.NoHeader = False,
+    count_unknown: options.CountUnknown = False,
     mechanism: Annotated[
         Names | None,
         typer.Option(
@@ -120,29 +100,31 @@ def study(
         require("jinja2")
     everything = mechanism == _ALL
     folds = folds or (_FEW_FOLDS if everything else _FOLDS)
-    reading: dict[str, Any] = {"target": target, "bounds": bounds, "folds": folds, "task": task}
-    reading |= {"target_bounds": target_bounds, "target_transform": target_transform, "columns": columns}
-    form = TextFormat(separator, decimal, encoding, tuple(missing or ()), not no_header)
-    reading |= {"schema": schema, "count_unknown": count_unknown, "form": form}
+    settings = ComparisonSettings(epsilons, labels, bits, folds, repeats, scoring, seed)
     found = []
     for source in _FIRST_DATA if data is None else (data,):
-        loaded = load_study_data(source, **reading)
-        settings = ComparisonSettings(
-            epsilons=epsilons,
-            labels=labels,
-            bits=bits,
+        loaded = load_study_data(
+            source,
+            target=target,
+            bounds=bounds,
             folds=folds,
-            repeats=repeats,
-            scoring=scoring,
-            seed=seed,
+            task=task,
+            target_bounds=target_bounds,
+            columns=columns,
+            schema=schema,
+            count_unknown=count_unknown,
+            form=TextFormat(separator, decimal, encoding, tuple(missing or ()), not no_header),
+            target_transform=target_transform,
         )
-        if everything:
-            named = [*PRIVATE_MODELS[loaded.task], *FEATURE_MECHANISMS]
-        else:
-            named = list(mechanism or (*PRIVATE_MODELS[loaded.task], *_RELEASES))
+        models = PRIVATE_MODELS[loaded.task]
+        named = [*models, *FEATURE_MECHANISMS] if everything else list(mechanism or (*models, *_RELEASES))
         skip = everything or mechanism is None
         with progress_bar(console) as progress:
-            move = partial(_move, progress, progress.add_task(named[0], total=None))
+            bar = progress.add_task(named[0], total=None)
+
+            def move(name: str, done: int, total: int, progress: Progress = progress, bar: TaskID = bar) -> None:
+                progress.update(bar, description=name.ljust(20), completed=done, total=total)
+
             found.append(compare_mechanisms(loaded, named, settings, skip_unfit=skip, n_jobs=jobs, progress=move))
     # A terminal may refuse to print; files are written first.
     write_csv(csv_path, found)
@@ -159,21 +141,15 @@ def study(
     _print(console, [f"Wrote {', '.join(written[:-1])} and {written[-1]}."])
     if data is not None and bounds is not None and not bounds.lower().endswith(".csv"):
         _print(console, ["Narrow bounds cost less: --bounds takes a .csv file of column,low,high, too."])
+    if data is None:
+        following = "skldp study people.csv --target sick --bounds 0,120 (a file of your own)"
+    elif report_path is None:
+        following = f"{context.obj} --report study.html"
+    else:
+        following = "skldp guarantee NAME --epsilon 1 --features 64 (a mechanism at any size)"
     # A command that is copied must not be broken into lines.
-    console.print(printable(f"Next: {_next(data, report_path, context.obj)}"), markup=False, soft_wrap=True)
-
-
-def _move(progress: Progress, bar: TaskID, name: str, done: int, total: int) -> None:
-    progress.update(bar, description=name.ljust(20), completed=done, total=total)
+    console.print(printable(f"Next: {following}"), markup=False, soft_wrap=True)
 
 
 def _print(console: Console, lines: list[str]) -> None:
     console.print("\n".join(map(printable, lines)), markup=False, highlight=False)
-
-
-def _next(data: str | None, report_path: Path | None, command: str) -> str:
-    """Return the command to try next."""
-    if data is None:
-        return "skldp study people.csv --target sick --bounds 0,120 (a file of your own)"
-    own = "skldp guarantee NAME --epsilon 1 --features 64 (a mechanism at any size)"
-    return f"{command} --report study.html" if report_path is None else own

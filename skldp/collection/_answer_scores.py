@@ -12,18 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw, UnaryLaw
-from skldp.laws._integers import Answers, CodeLaw, GroupLaw, UnitLaw, number_of_digits
-from skldp.laws._odds import TWO_64
-from skldp.mechanisms.categorical._hadamard import hadamard_transform, is_odd
-from skldp.mechanisms.categorical._local_hashing import linear_hash, support_of_others, support_sums
+from skldp.laws._integers import Answers, CodeLaw, GroupLaw, UnitLaw
 from skldp.mechanisms.numeric._distribution import Ramps
 
 Floats = npt.NDArray[np.float64]
 # Smaller differences between two parts are rounding.
 _WORST_CONDITION = 1e12
-# Reports, and their numbers, that are in memory at once.
-_ROWS, _CELLS = 1 << 16, 1 << 22
+# Numbers of reports that are in memory at once.
+_CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -71,68 +67,21 @@ class PartScores(ABC):
         return Scores(values, float(self.low[chosen].sum()), float(self.high[chosen].sum()))
 
 
-class SupportScores(PartScores):
-    """Scores of a mechanism whose answers support the true code with probability p, any other code with q."""
+class CodeScores(PartScores):
+    """Scores of the codes of a law of categories."""
 
-    two_valued = True
-
-    def __init__(
-        self,
-        n_codes: int,
-        p: float,
-        q: float,
-        supports: Callable[[Answers, int], npt.NDArray[np.bool_]],
-        held: Callable[[Answers, Floats], Floats],
-    ) -> None:
-        if not p > q:
-            raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
-        self.p, self.q, self.supports, self._held = p, q, supports, held
-        self.low, self.high = np.full(n_codes, -q / (p - q)), np.full(n_codes, (1 - q) / (p - q))
+    def __init__(self, law: CodeLaw) -> None:
+        low, high = law.score_range
+        self.law, self.two_valued = law, law.two_valued
+        self.low, self.high = np.full(law.n_codes, low), np.full(law.n_codes, high)
 
     def scores(self, answers: Answers, part: int) -> Floats:
         """Return the scores of one code."""
-        return np.asarray((self.supports(answers, part) - self.q) / (self.p - self.q))
-
-    def counts(self, answers: Answers) -> npt.NDArray[np.int64]:
-        """Count the answers that support each code."""
-        return np.rint(self._held(answers, np.ones(len(answers)))).astype(np.int64)
+        return self.law.scores(answers, part)
 
     def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """Return the sums of all codes."""
-        held, total, gain = self._held(answers, weights), weights.sum(), self.p - self.q
-        return (held - self.q * total) / gain, (held * (1 - 2 * self.q) + self.q**2 * total) / gain**2
-
-
-class SignScores(PartScores):
-    """Scores of Hadamard response: the sign of a report in the row of a code, or 0 for another block."""
-
-    def __init__(self, law: HadamardLaw) -> None:
-        others = law.n_answers - law.block_size // 2
-        self._gain = 1 - law.miss_count / TWO_64 * (1 + law.block_size / 2 / others)
-        if not self._gain > 0:
-            raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
-        self._law, self.two_valued = law, law.n_answers == law.block_size
-        self.low, self.high = (np.full(law.n_codes, sign / self._gain) for sign in (-1.0, 1.0))
-
-    def scores(self, answers: Answers, part: int) -> Floats:
-        """Return the scores of one code."""
-        own, of_block = self.supports(answers, part), self._is_of_block(answers, part)
-        return np.asarray((2.0 * own - of_block) / self._gain)
-
-    def supports(self, answers: Answers, part: int) -> npt.NDArray[np.bool_]:
-        """Return whether each report belongs to the block of the code."""
-        row = part % (self._law.block_size - 1) + 1
-        return self._is_of_block(answers, part) & ~is_odd(answers.astype(np.int64) % self._law.block_size & row)
-
-    def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the sums of all codes, by one transform."""
-        size, n = self._law.block_size, self._law.n_codes
-        table = np.bincount(answers, weights, self._law.n_answers).reshape(-1, size)
-        signed = hadamard_transform(table)[:, 1:].reshape(-1)[:n]
-        return signed / self._gain, np.repeat(table.sum(axis=1), size - 1)[:n] / self._gain**2
-
-    def _is_of_block(self, answers: Answers, part: int) -> npt.NDArray[np.bool_]:
-        return np.asarray(answers.astype(np.int64) // self._law.block_size == part // (self._law.block_size - 1))
+        return self.law.score_sums(answers, weights)
 
 
 class CellScores(PartScores):
@@ -206,24 +155,6 @@ class StepScores(PartScores):
         return np.asarray(self.ramps.levels[:, ramp][self.ramps.kinds(answers.astype(np.int64), ramp)])
 
 
-def code_scores(law: CodeLaw) -> "SupportScores | SignScores":
-    """Return the scores of the codes of a mechanism."""
-    n = law.n_codes
-    if isinstance(law, ResponseLaw):
-        return _of_codes(n, (TWO_64 - (n - 1) * law.other_count) / TWO_64, law.other_count / TWO_64)
-    if isinstance(law, UnaryLaw):
-        return _of_bits(n, law.own_count / TWO_64, law.other_count / TWO_64)
-    if isinstance(law, SubsetLaw):
-        p = 1 - law.miss_count / TWO_64
-        return _of_bits(n, p, (law.set_size - p) / (n - 1))
-    if isinstance(law, HashingLaw):
-        g, other = law.n_buckets, law.other_count / TWO_64
-        return _of_hashes(n, g, (TWO_64 - (g - 1) * law.other_count) / TWO_64, other)
-    if isinstance(law, HadamardLaw):
-        return SignScores(law)
-    raise ValueError(f"The law of a category must be one that is estimated from. Got {law.name!r} instead.")
-
-
 def numbers(law: UnitLaw, answers: Answers) -> Scores:
     """Return the scores of a number in [-1, 1]."""
     if law.has_bias:
@@ -254,48 +185,6 @@ def squares(law: UnitLaw, answers: Answers) -> Scores:
 
     ends = [score(0), score(lattice.n_cells // 2), 0.0]
     return Scores(each(score, answers), min(ends), max(ends))
-
-
-def _of_bits(n_codes: int, p: float, q: float) -> SupportScores:
-    """Answers with one bit for each code, the highest bit first."""
-
-    def held(answers: Answers, weights: Floats) -> Floats:
-        blocks = range(0, len(answers), _ROWS)
-        sums = [weights[i : i + _ROWS] @ bits(answers[i : i + _ROWS], n_codes) for i in blocks]
-        return np.asarray(sum(sums, np.zeros(n_codes)))
-
-    def supports(answers: Answers, code: int) -> npt.NDArray[np.bool_]:
-        place = n_codes - 1 - code
-        if answers.ndim == 1:
-            return np.asarray(answers >> answers.dtype.type(place) & answers.dtype.type(1), dtype=bool)
-        return np.asarray(answers[:, -1 - place // 8] >> place % 8 & 1, dtype=bool)
-
-    return SupportScores(n_codes, p, q, supports, held)
-
-
-def _of_codes(n_codes: int, p: float, q: float) -> SupportScores:
-    """Answers that are codes."""
-    return SupportScores(n_codes, p, q, np.equal, lambda a, w: np.bincount(a, w, n_codes).astype(np.float64))
-
-
-def _of_hashes(n: int, g: int, p: float, other: float) -> SupportScores:
-    """Answers that support all codes with the same hash bucket."""
-    n_digits = number_of_digits(n, g)
-
-    def supports(answers: Answers, code: int) -> npt.NDArray[np.bool_]:
-        hashes, buckets = np.divmod(answers.astype(np.int64), g)
-        return np.asarray(linear_hash(hashes + 1, np.full_like(hashes, code), g, n_digits) == buckets)
-
-    def held(answers: Answers, weights: Floats) -> Floats:
-        return np.asarray(support_sums(answers.astype(np.int64), n, g, weights), dtype=np.float64)
-
-    return SupportScores(n, p, support_of_others(p, other, g, n), supports, held)
-
-
-def bits(answers: Answers, n_codes: int) -> npt.NDArray[np.uint8]:
-    """Return the bits of answers, shape (n, n_codes)."""
-    in_bytes = answers if answers.ndim == 2 else answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
-    return np.unpackbits(in_bytes.reshape(len(answers), -1), axis=1)[:, -n_codes:]
 
 
 def each(value: Callable[[int], float], answers: Answers) -> Floats:

@@ -14,9 +14,9 @@ from skldp._value_labels import value_labels
 from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
 from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import (
+    CodeScores,
     PartScores,
     Scores,
-    code_scores,
     grouped_sums,
     numbers,
     squares,
@@ -225,7 +225,7 @@ class Collector(ReportStore):
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
         of = self._among(field, by=by, where=where)
         likeliest = partial(likeliest_codes, category.law, of._answers[field])
-        scores, labels = code_scores(category.law), value_labels(category.values)
+        scores, labels = CodeScores(category.law), value_labels(category.values)
         made = of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
         return noted(made, category)
 

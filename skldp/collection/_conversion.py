@@ -25,11 +25,9 @@ from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
-from skldp.laws._categories import MOST_CODES
-from skldp.laws._integers import GroupLaw
+from skldp.laws._integers import MOST_CODES, GroupLaw
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
+from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 
 _Fields = tuple[AnyField, ...]
 # Policies reach this layer through this module alone.
@@ -95,8 +93,7 @@ def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> _Fields
             )
         if n_codes not in laws:
             mechanism = make_categorical_mechanism("best", float(estimator.epsilon), n_codes)
-            alone = mechanism.law if isinstance(mechanism, OneHotRandomizedResponse) else mechanism
-            laws[n_codes] = alone.integer_law
+            laws[n_codes] = mechanism.integer_law
         made.append(PairField(f"{first} & {second}", both, laws[n_codes], n_knots=n_knots))
     record, whole = estimator.mechanism_, copy(estimator)
     each = {"epsilons": (float(estimator.epsilon),) * len(columns)}

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from skldp._value_labels import value_labels
 from skldp.client._fields import PairField
 from skldp.client._policy import Policy
-from skldp.collection._answer_scores import PartScores, Scores, SupportScores, code_scores
+from skldp.collection._answer_scores import CodeScores, PartScores, Scores
 from skldp.collection._report_tables import ReportColumns, asked_of
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, projected, quotients
 from skldp.collection._survey_fields import category_codes, filter_text, mean_of, noted
@@ -153,13 +153,14 @@ class _Pair(NamedTuple):
 
     @property
     def parts(self) -> PartScores:
-        return code_scores(self.field.law)
+        return CodeScores(self.field.law)
 
     def scores(self, cells: _Floats) -> Scores:
         """Return the scores of a sum of combinations, shape of `cells` (n_first, n_second)."""
         weights, parts = cells.reshape(-1), self.parts
-        if isinstance(self.field.law, ResponseLaw) and isinstance(parts, SupportScores):
-            of_codes = (weights - parts.q * weights.sum()) / (parts.p - parts.q)
+        if isinstance(self.field.law, ResponseLaw):
+            p, q = self.field.law.support
+            of_codes = (weights - q * weights.sum()) / (p - q)
             return Scores(of_codes[self.answers], float(of_codes.min()), float(of_codes.max()))
         values = np.zeros(self.n)
         for code in np.flatnonzero(weights):

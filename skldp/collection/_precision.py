@@ -16,12 +16,12 @@ from skldp._texts import escaped
 from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
 from skldp.client._policy import Policy
 from skldp.client._vector_field import VectorField
-from skldp.collection._answer_scores import CellScores, StepScores, SupportScores, code_scores
+from skldp.collection._answer_scores import CellScores, StepScores
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
 from skldp.domains._declared_columns import NumberColumn
-from skldp.laws._categories import ResponseLaw, SubsetLaw
-from skldp.laws._odds import TWO_64
+from skldp.laws._bits_of_codes import SubsetLaw
+from skldp.laws._categories import ResponseLaw
 from skldp.mechanisms.numeric._distribution import quantile_knots
 
 _MOST_PEOPLE = 10**12
@@ -206,7 +206,7 @@ def _square_of_sum(pair: PairField, weights: npt.NDArray[np.float64]) -> float:
     for one, column in zip(chances, pair.columns, strict=True):
         one[[0, -1]] = 0.5 if column.values is None else 1.0
     codes = np.outer(*chances).reshape(-1)
-    own, other = _squares_of_code(pair)
+    own, other = pair.law.square_of_scores
     mixed = (1 - own) / (k - 1) if isinstance(pair.law, ResponseLaw | SubsetLaw) else 0.0
     apart = -(other + mixed) / max(k - 2, 1) if mixed else 0.0
     rest, squares = w.sum() - w, (w**2).sum() - w**2
@@ -217,7 +217,7 @@ def _square_of_sum(pair: PairField, weights: npt.NDArray[np.float64]) -> float:
 def _scores(field: AnyField) -> Iterator[_Plan]:
     """Yield the scores of a field's shares or means; none where a law identifies neither."""
     if isinstance(field, CategoryField | PairField):
-        own, other, k = *_squares_of_code(field), field.law.n_codes
+        own, other, k = *field.law.square_of_scores, field.law.n_codes
         what = f"{'table' if isinstance(field, PairField) else 'shares'} of {field.name}"
         yield _Plan(what, field.name, other + (own - other) / k - 1 / k**2)
     elif isinstance(field, NumbersField):
@@ -234,19 +234,3 @@ def _scores(field: AnyField) -> Iterator[_Plan]:
 
 def _mean_of(column: NumberColumn) -> str:
     return f"mean of {column.name}{' in days' if column.is_date else ''}"
-
-
-def _squares_of_code(field: CategoryField | PairField) -> tuple[float, float]:
-    """Return the mean square of the score of a code, of people who have it and of others."""
-    scores, k = code_scores(field.law), field.law.n_codes
-    if isinstance(scores, SupportScores):
-        p, q = scores.p, scores.q
-        return p * (1 - p) / (p - q) ** 2 + 1, q * (1 - q) / (p - q) ** 2
-    # A sign counts where the report is of the code's block: own reports and half of the others, or others alone.
-    law: Any = field.law
-    half, miss = law.block_size / 2, law.miss_count / TWO_64
-    elsewhere = miss * law.block_size / (law.n_answers - half)
-    same = np.bincount(np.arange(k) // (law.block_size - 1)) / k
-    in_block = (1 - miss + elsewhere / 2) * same + elsewhere * (1 - same)
-    # A block has as many codes as its share of all, each with the same mean square; taken for all alike.
-    return (float(same @ in_block) * float(scores.high[0]) ** 2,) * 2

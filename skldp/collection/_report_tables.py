@@ -12,8 +12,9 @@ from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.client._policy import Policy
 from skldp.client._report_bytes import PolicyReport
 from skldp.client._vector_field import VectorField
-from skldp.collection._answer_scores import bits, each, whole_answers
-from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
+from skldp.collection._answer_scores import each, whole_answers
+from skldp.laws._bits_of_codes import BitsOfCodes, bits
+from skldp.laws._categories import ResponseLaw
 
 
 class ReportColumns(NamedTuple):
@@ -105,7 +106,7 @@ def frame_of(policy: Policy, columns: ReportColumns) -> Any:
             categories = np.empty(len(field.values), dtype=object)
             categories[:] = field.values
             data.append((field.name, categories[answers]))
-        elif isinstance(field.law, UnaryLaw | SubsetLaw):
+        elif isinstance(field.law, BitsOfCodes):
             held = bits(answers, field.law.n_codes).astype(bool)
             data += zip([f"{field.name}={label}" for label in value_labels(field.values)], held.T, strict=True)
         else:

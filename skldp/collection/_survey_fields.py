@@ -15,10 +15,10 @@ from skldp._value_labels import value_labels
 from skldp.client._fields import AnyField, CategoryField, NumberField, PairField
 from skldp.collection._answer_scores import (
     CellScores,
+    CodeScores,
     PartScores,
     Scores,
     StepScores,
-    code_scores,
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
@@ -190,7 +190,7 @@ def category_codes(field: CategoryColumn, wanted: Any) -> list[int]:
 def parts_of(field: CategoryField | NumberField, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
     """Return the labels and scores of categories or default bins."""
     if isinstance(field, CategoryField):
-        return value_labels(field.values), code_scores(field.law)
+        return value_labels(field.values), CodeScores(field.law)
     bins = bins_of(field, None, n_reports)
     return bins.labels, bins.scores
 
@@ -206,7 +206,7 @@ def weights_of(
     for name, wanted in where.items():
         field = fields[name]
         if isinstance(field, CategoryField):
-            one = code_scores(field.law).of(answers[name], category_codes(field, wanted))
+            one = CodeScores(field.law).of(answers[name], category_codes(field, wanted))
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
                 raise ValueError(f"A filter of {name!r} must be (low, high), for dates as days; got {wanted!r}.")

@@ -25,8 +25,8 @@ from skldp.estimators._validation import (
 )
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._shares import number_of_sampled_columns
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 
 if TYPE_CHECKING:
     from skldp.accounting.ledger._privacy_ledger import PrivacyLedger

@@ -24,7 +24,7 @@ from skldp.estimators._validation import (
 )
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._shares import least_variance_weights, number_of_sampled_columns, sampled_shares
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
 if TYPE_CHECKING:

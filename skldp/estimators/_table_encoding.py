@@ -13,8 +13,8 @@ from skldp.domains._domain import Codes
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._frequency import unbiased_share
+from skldp.mechanisms.categorical._one_hot import OneHotMechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import OneHotMechanism
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 

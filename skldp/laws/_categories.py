@@ -1,17 +1,98 @@
-"""Integer laws of a category: randomized response, unary encoding, subsets, local hashing and Hadamard response."""
+"""Integer laws of a category: what they have in common, and randomized response."""
 
-import operator
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from skldp.laws._integers import CodeLaw, is_prime, number_of_digits, uniform_below, uniform_subset
+import numpy as np
+import numpy.typing as npt
+
+from skldp._arrays import Bools, Floats, Ints, Words
+from skldp.laws._integers import Answers, CodeLaw, Noise, Products
 from skldp.laws._odds import TWO_64
 
-#: Limits of a law from a document: number of codes, and of bits in one field of a report.
-MOST_CODES = 2**20
-MOST_BITS = 4096
+
+def bernoulli(noise: Noise, count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
+    """Write True with probability exactly ``count / 2**64``, and False otherwise, to `out` of shape (n, k).
+
+    The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
+    """
+    leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
+    draws = noise.fill(words)
+    np.less(draws, leading, out=out)
+    undecided = np.flatnonzero(draws == leading)
+    further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
+    out[np.divmod(undecided, out.shape[1])] = further < rest
+
+
+class FavouringLaw(CodeLaw):
+    """Base class of laws that answer uniformly from a code's own answers or, for `miss_count` of 2^64 words, others."""
+
+    miss_count: int
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of own answers and of others, up to a common factor."""
+
+    @property
+    def own_count(self) -> int:
+        """Number of words that give one of the code's own answers."""
+        return TWO_64 - self.miss_count
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """Chances of an own answer and of another one, up to a common factor."""
+        own, others = self.sizes
+        return self.own_count * others, self.miss_count * own
+
+    def _favours(self) -> bool:
+        held, missed = self.ratio
+        return 1 <= self.miss_count < TWO_64 and held >= missed
+
+
+class CodeShifts:
+    """Law of the shift of a code modulo C: each of 1 to C - 1 with one probability, else 0."""
+
+    # With more classes, too many 16-bit values would be undecided.
+    _MOST_TABLED = 4096
+
+    def __init__(self, n_codes: int, count: int) -> None:
+        self._n_codes = np.uint64(n_codes)
+        # Draws below edges[s] and not below edges[s - 1] add s + 1; draws from the last edge on add nothing.
+        self._edges = np.arange(1, n_codes, dtype=np.uint64) * np.uint64(count)
+        self._shifts = np.append(np.arange(1, n_codes), 0)
+        self._table = self._by_leading_bits() if n_codes <= self._MOST_TABLED else None
+
+    def add(self, codes: Ints, noise: Noise, out: Ints, workspace: Any) -> None:
+        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
+        if self._table is None:
+            out[...] = self._shift(noise.words(codes.shape))
+        else:
+            words = workspace.take("words", codes.shape, np.uint16)
+            decided = workspace.take("decided", codes.shape, np.int16)
+            out[...] = self._table.take(noise.fill(words), mode="clip", out=decided)
+            undecided = np.flatnonzero(decided < 0)
+            further = noise.at(undecided, codes.size).words(undecided.size) >> np.uint64(16)
+            draws = (words.reshape(-1)[undecided].astype(np.uint64) << np.uint64(48)) | further
+            out.reshape(-1)[undecided] = self._shift(draws)
+        out += codes
+        # Modulo n_codes: below 0, an unsigned integer wraps to a large one.
+        unsigned = out.view(np.uint64)
+        np.minimum(unsigned, unsigned - self._n_codes, out=unsigned)
+
+    def _shift(self, draws: Words) -> Ints:
+        return self._shifts[np.searchsorted(self._edges, draws, side="right")]
+
+    def _by_leading_bits(self) -> npt.NDArray[np.int16]:
+        """Return the shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
+        leading, rest = self._edges >> np.uint64(48), self._edges & np.uint64(2**48 - 1)
+        first = (leading + (rest > 0)).astype(np.intp)
+        table = np.repeat(self._shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
+        table[leading[rest > 0].astype(np.int64)] = -1
+        return table
 
 
 @dataclass(frozen=True)
@@ -22,212 +103,56 @@ class ResponseLaw(CodeLaw):
     other_count: int
 
     def _check(self) -> None:
-        if not 2 <= self.n_codes <= MOST_CODES or not 1 <= self.other_count * self.n_codes <= TWO_64:
-            self._refuse(f"keep the true one of 2 to {MOST_CODES} codes at least as often as it gives another")
+        if self.n_codes < 2 or not 1 <= self.other_count * self.n_codes <= TWO_64:
+            self._refuse("keep the true one of 2 codes or more at least as often as it gives another")
+
+    @property
+    def own_count(self) -> int:
+        """Number of words that give the true code."""
+        return TWO_64 - self.other_count * (self.n_codes - 1)
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Words of the true code and of any other code."""
-        return TWO_64 - self.other_count * (self.n_codes - 1), self.other_count
+        """Counts of the true code and of any other code."""
+        return self.own_count, self.other_count
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Probabilities of the true code and of any other code."""
+        return self.own_count / TWO_64, self.other_count / TWO_64
 
     def draw(self, code: int, words: Iterator[int]) -> int:
         """Draw the answer to a code from one word."""
         shift = next(words) // self.other_count + 1
         return (code + shift) % self.n_codes if shift < self.n_codes else code
 
+    def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
+        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
+        self._shifts.add(codes, noise, out, workspace)
 
-@dataclass(frozen=True)
-class UnaryLaw(CodeLaw):
-    """Law of unary encoding: a bit per code, the first code's highest, with separate odds for the true code.
+    def write_bits(self, answers: Ints, out: Bools) -> None:
+        """Write one-hot answers."""
+        out[...] = False
+        out[np.arange(len(answers)), answers[:, 0]] = True
 
-    The true code's bit is 1 for `own_count` of 2^64 words, the others for `other_count`.
-    """
+    def supports(self, answers: Answers, code: int) -> Bools:
+        """Return whether each answer is a code."""
+        return np.equal(answers, code)
 
-    name: ClassVar[str] = "unary_encoding"
-    own_count: int
-    other_count: int
+    def supporting(self, answers: Answers, weights: Floats) -> Floats:
+        """Return the sums of weights of each code."""
+        return np.bincount(answers, weights, self.n_codes).astype(np.float64)
 
-    def _check(self) -> None:
-        if not 2 <= self.n_codes <= MOST_BITS or not 1 <= self.other_count < self.own_count < TWO_64:
-            self._refuse(f"give 2 to {MOST_BITS} bits, of which the true one is 1 more often than another")
-
-    @property
-    def n_answers(self) -> int:
-        """Number of rows of bits."""
-        return 1 << self.n_codes
-
-    @property
-    def ratio(self) -> tuple[int, int]:
-        """Ratio of the two bits that differ between two codes."""
-        own, other = self.own_count, self.other_count
-        return own * (TWO_64 - other), (TWO_64 - own) * other
-
-    def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word per bit."""
-        answer = 0
-        for place in range(self.n_codes):
-            answer = 2 * answer + (next(words) < (self.own_count if place == code else self.other_count))
-        return answer
-
-
-# The largest prime whose square is below 2^24, as in the mechanism.
-_MOST_BUCKETS = 4093
-
-
-@dataclass(frozen=True)
-class SubsetLaw(CodeLaw):
-    """Law of subset selection: a set of `set_size` codes as bits, the first code's highest.
-
-    For `miss_count` of 2^64 words, the set is uniform among those without the true code, else among those with it.
-    """
-
-    name: ClassVar[str] = "subset"
-    set_size: int
-    miss_count: int
-
-    def _check(self) -> None:
-        sizes = 2 <= self.n_codes <= MOST_BITS and 1 <= self.set_size < self.n_codes
-        if not sizes or not 1 <= self.miss_count < TWO_64 or operator.lt(*self.ratio):
-            self._refuse(f"have sets of some of 2 to {MOST_BITS} codes and favour those with the true one")
-
-    @property
-    def n_answers(self) -> int:
-        """Number of rows of bits, not all of which are answers."""
-        return 1 << self.n_codes
-
-    @property
-    def ratio(self) -> tuple[int, int]:
-        """Ratio of a set with the true code and a set without it."""
-        # There are (k - w) / w times as many sets without the true code as with it.
-        held, missed = TWO_64 - self.miss_count, self.miss_count
-        return held * (self.n_codes - self.set_size), missed * self.set_size
-
-    def is_answer(self, answer: int) -> bool:
-        """Return whether the bits have as many ones as a set has members."""
-        return super().is_answer(answer) and answer.bit_count() == self.set_size
-
-    def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word and those of a choice of other codes."""
-        held = next(words) >= self.miss_count
-        others = uniform_subset(self.n_codes - 1, self.set_size - held, words)
-        # Other codes are numbered without the true one.
-        members = [code] * held + [other + (other >= code) for other in others]
-        return sum(1 << (self.n_codes - 1 - member) for member in members)
-
-
-@dataclass(frozen=True)
-class HashingLaw(CodeLaw):
-    """Law of local hashing: a uniform linear hash function, and randomized response to the code's bucket.
-
-    `n_buckets` is a prime g. Codes have m digits in base g, the least possible number. Hash function a, from 1 to
-    g^m - 1, maps a code to the sum of the products of their digits, modulo g. The answer is
-    ``(a - 1) * n_buckets + bucket``.
-    """
-
-    name: ClassVar[str] = "local_hashing"
-    n_buckets: int
-    other_count: int
-
-    def _check(self) -> None:
-        codes = 2 <= self.n_codes <= MOST_CODES and 2 <= self.n_buckets <= _MOST_BUCKETS
-        if not codes or not is_prime(self.n_buckets):
-            self._refuse(f"hash 2 to {MOST_CODES} codes to a prime number of buckets, at most {_MOST_BUCKETS}")
-        # Raises on an invalid response.
-        _ = self._response
-
-    @property
-    def n_answers(self) -> int:
-        """Number of pairs of a hash function and a bucket."""
-        return self.n_hashes * self.n_buckets
+    def products(self, answers: Answers) -> Products:
+        """Return the distinct answers, with their two products."""
+        counts = np.bincount(answers, minlength=self.n_codes).astype(np.float64)
+        given = np.flatnonzero(counts)
+        return Products(
+            counts[given],
+            lambda shares: shares[given],
+            lambda parts: np.bincount(given, parts, self.n_codes).astype(np.float64),
+        )
 
     @cached_property
-    def n_hashes(self) -> int:
-        """Number of hash functions."""
-        digits: int = self.n_buckets**self._n_digits
-        return digits - 1
-
-    @property
-    def ratio(self) -> tuple[int, int]:
-        """Ratio of the randomized response over buckets; the hash function is independent of the code."""
-        return self._response.ratio
-
-    def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from the words of the hash function and one more word."""
-        chosen = self.choose(words)
-        return chosen * self.n_buckets + self._response.draw(self.bucket(chosen, code), words)
-
-    def choose(self, words: Iterator[int]) -> int:
-        """Draw the hash function, numbered from 0."""
-        return uniform_below(self.n_hashes, words)
-
-    def bucket(self, chosen: int, code: int) -> int:
-        """Return the bucket of a code."""
-        base, total, hash_function = self.n_buckets, 0, chosen + 1
-        while code:
-            total += hash_function % base * (code % base)
-            hash_function, code = hash_function // base, code // base
-        return total % base
-
-    @cached_property
-    def _response(self) -> ResponseLaw:
-        return ResponseLaw(self.n_buckets, self.other_count)
-
-    @cached_property
-    def _n_digits(self) -> int:
-        return number_of_digits(self.n_codes, self.n_buckets)
-
-
-@dataclass(frozen=True)
-class HadamardLaw(CodeLaw):
-    """Law of Hadamard response: a report of one of the blocks, half of which belong to each code.
-
-    There are `n_blocks` blocks of b = `block_size` reports, both powers of two. Code x has block ``x // (b - 1)`` and
-    row ``1 + x % (b - 1)`` of Sylvester's matrix. Its own reports are those of its block at which the row is 1. For
-    `miss_count` of 2^64 words, the answer is uniform over all other reports, else over its own reports.
-    """
-
-    name: ClassVar[str] = "hadamard"
-    n_blocks: int
-    block_size: int
-    miss_count: int
-
-    def _check(self) -> None:
-        numbers = (self.n_blocks, self.block_size)
-        powers = all(1 <= number <= MOST_CODES * 4 and not number & (number - 1) for number in numbers)
-        sizes = 2 <= self.n_codes <= MOST_CODES and self.block_size >= 2
-        if not powers or not sizes or self.n_codes > self.n_blocks * (self.block_size - 1):
-            self._refuse(f"have a row of a block for each of 2 to {MOST_CODES} codes")
-        if not 1 <= self.miss_count < TWO_64 or operator.lt(*self.ratio):
-            self._refuse("favour the code's own reports and allow all others")
-
-    @property
-    def n_answers(self) -> int:
-        """Number of reports in all blocks."""
-        return self.n_blocks * self.block_size
-
-    @property
-    def ratio(self) -> tuple[int, int]:
-        """Ratio of one of the code's own reports, half of those of its block, and any other report."""
-        own = self.block_size // 2
-        return (TWO_64 - self.miss_count) * (self.n_answers - own), self.miss_count * own
-
-    def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word and those of a choice of one report."""
-        size, own = self.block_size, self.block_size // 2
-        start, row = code // (size - 1) * size, code % (size - 1) + 1
-        if next(words) >= self.miss_count:
-            return start + _column(uniform_below(own, words), row, odd=0)
-        # Other reports are numbered cyclically, starting with those of the code's own block.
-        other = uniform_below(self.n_answers - own, words)
-        if other < own:
-            return start + _column(other, row, odd=1)
-        return (start + size + other - own) % self.n_answers
-
-
-def _column(number: int, row: int, *, odd: int) -> int:
-    """Return the column of a number among those that share an even or odd number of ones with a row."""
-    # A bit inserted at the row's lowest 1 sets the parity.
-    lowest = row & -row
-    below = number & (lowest - 1)
-    column = ((number - below) << 1) + below
-    return column + lowest * ((column & row).bit_count() % 2 != odd)
+    def _shifts(self) -> CodeShifts:
+        return CodeShifts(self.n_codes, self.other_count)

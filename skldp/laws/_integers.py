@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ Answers = npt.NDArray[np.unsignedinteger[Any]]
 
 #: Largest exponent of a step, a power of two.
 MOST_EXPONENT = 64
+#: Limits of a law from a document: number of codes, and of bits in one field of a report.
+MOST_CODES = 2**20
+MOST_BITS = 4096
 #: Limit of one field's answer, since a document must not exhaust a device's memory.
 MOST_ANSWER_BITS = 2**16
 
@@ -69,8 +72,19 @@ class Noise(Protocol):
     def integers(self, high: int, size: int | tuple[int, ...]) -> Ints:
         """Draw uniform integers below `high`."""
 
+    def subsets(self, n_rows: int, n: int, k: int) -> Ints:
+        """Draw `k` of the integers below `n` for each row."""
+
     def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
         """Return the stream for more noise about a few of `size` numbers."""
+
+
+class Products(NamedTuple):
+    """Distinct answers: their counts, the sum of shares that each supports, and of weights that support each code."""
+
+    counts: Floats
+    supported: Callable[[Floats], Floats]
+    supporting: Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,9 @@ class IntegerLaw(ABC):
     def _check(self) -> None:
         """Raise ValueError if `epsilon` or a draw would be wrong for these integers."""
 
+    def check_size(self) -> None:  # noqa: B027
+        """Raise ValueError if the law is too large for a device."""
+
     def is_answer(self, answer: int) -> bool:
         """Return whether an untrusted number is an answer of the law."""
         return 0 <= answer < self.n_answers
@@ -125,8 +142,14 @@ class IntegerLaw(ABC):
 
 @dataclass(frozen=True)
 class CodeLaw(IntegerLaw):
-    """Base class of laws of a code from 0 to ``n_codes - 1``."""
+    """Base class of laws of a code from 0 to ``n_codes - 1``.
 
+    An answer supports the true code with probability p and any single other code with q. The score of a code is
+    unbiased for its indicator: (1 - q) / (p - q) if the answer supports it, else -q / (p - q).
+    """
+
+    #: Largest number of codes on a device.
+    most_codes: ClassVar[int] = MOST_CODES
     n_codes: int
 
     @property
@@ -134,57 +157,85 @@ class CodeLaw(IntegerLaw):
         """Number of codes."""
         return self.n_codes
 
-    @abstractmethod
-    def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code."""
-
-    def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the answers to many codes to `out`, drawn with the words of a mechanism."""
-        raise NotImplementedError
-
     @property
     def two_valued(self) -> bool:
         """Whether all scores of a code are one of two values."""
         return True
 
+    @abstractmethod
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Draw the answer to a code."""
+
+    def check_size(self) -> None:
+        """Raise ValueError if the law has too many codes for a device."""
+        if self.n_codes > self.most_codes:
+            self._refuse(f"have at most {self.most_codes} codes")
+
     @property
+    @abstractmethod
     def support(self) -> tuple[float, float]:
-        """Chances that an answer supports the true code, and that it supports another one."""
-        raise NotImplementedError
+        """Probabilities p and q that an answer supports the true code, and any single other one."""
 
+    @property
+    def report_bits(self) -> int:
+        """Length of an answer in bits."""
+        return (self.n_answers - 1).bit_length()
+
+    @abstractmethod
+    def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
+        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
+
+    def draw_bits(self, codes: Ints, noise: Noise, out: Bools, workspace: Any) -> None:
+        """Write the bits of the codes that the answers support, shape (n, n_codes)."""
+        answers = workspace.take("answers", codes.shape, np.int64)
+        self.draw_many(codes, noise, answers, workspace)
+        self.write_bits(answers, out)
+
+    @abstractmethod
+    def write_bits(self, answers: Ints, out: Bools) -> None:
+        """Write the bits of the codes that answers of shape (n, 1) support."""
+
+    @abstractmethod
     def supports(self, answers: Answers, code: int) -> Bools:
-        """Return which answers support a code."""
-        raise NotImplementedError
+        """Return whether each answer supports a code."""
 
+    @abstractmethod
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
-        """Return the sum of the weights of the answers that support each code, shape (n_codes,)."""
-        raise NotImplementedError
+        """Return the sums of weights of the answers that support each code."""
 
-    def supported(self, answers: Answers, shares: Floats) -> Floats:
-        """Return the sum of the shares of the codes that each answer supports, shape (n,)."""
-        raise NotImplementedError
+    @abstractmethod
+    def products(self, answers: Answers) -> Products:
+        """Return the distinct answers, with their two products."""
+
+    def scores(self, answers: Answers, code: int) -> Floats:
+        """Return the unbiased scores of one code, one for each answer."""
+        p, q = self._apart
+        return np.asarray((self.supports(answers, code) - q) / (p - q))
+
+    def score_sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
+        """Return, for each code, the sums of weights times scores and of weights times squared scores."""
+        p, q = self._apart
+        held, total, gain = self.supporting(answers, weights), weights.sum(), p - q
+        return (held - q * total) / gain, (held * (1 - 2 * q) + q**2 * total) / gain**2
 
     @property
     def score_range(self) -> tuple[float, float]:
-        """The smallest and the largest unbiased score of membership in a code."""
-        p, q = self.support
+        """Smallest and largest score."""
+        p, q = self._apart
         return -q / (p - q), (1 - q) / (p - q)
 
     @property
     def square_of_scores(self) -> tuple[float, float]:
         """Mean square of the score of a code, of people who have it and of others."""
-        p, q = self.support
+        p, q = self._apart
         return p * (1 - p) / (p - q) ** 2 + 1, q * (1 - q) / (p - q) ** 2
 
-    def scores(self, answers: Answers, code: int) -> Floats:
-        """Return unbiased scores of membership in a code."""
+    @property
+    def _apart(self) -> tuple[float, float]:
         p, q = self.support
-        return np.asarray((self.supports(answers, code) - q) / (p - q))
-
-    def score_sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the sums of weights times scores and of weights times squared scores, of all codes."""
-        (p, q), held, total = self.support, self.supporting(answers, weights), weights.sum()
-        return (held - q * total) / (p - q), (held * (1 - 2 * q) + q**2 * total) / (p - q) ** 2
+        if not p > q:
+            raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
+        return p, q
 
 
 class NumbersLaw(IntegerLaw):
@@ -370,14 +421,14 @@ def subset_of_rank(n: int, size: int, rank: int) -> list[int]:
 #: Module and class of each law by its name in documents, so that a device imports only the laws of its policies.
 LAWS = {
     "randomized_response": ("_categories", "ResponseLaw"),
-    "unary_encoding": ("_categories", "UnaryLaw"),
+    "unary_encoding": ("_bits_of_codes", "UnaryLaw"),
     "two_answers": ("_few_answers", "TwoAnswersLaw"),
     "three_answers": ("_few_answers", "ThreeAnswersLaw"),
     "lattice": ("_lattice", "LatticeLaw"),
     "mixture": ("_lattice", "MixtureLaw"),
-    "subset": ("_categories", "SubsetLaw"),
-    "local_hashing": ("_categories", "HashingLaw"),
-    "hadamard": ("_categories", "HadamardLaw"),
+    "subset": ("_bits_of_codes", "SubsetLaw"),
+    "local_hashing": ("_hashing", "HashingLaw"),
+    "hadamard": ("_hadamard", "HadamardLaw"),
     "bins": ("_numbers", "BinsLaw"),
     "knots": ("_numbers", "KnotsLaw"),
     "points": ("_points_law", "PointsLaw"),
@@ -399,6 +450,7 @@ def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
     kind = getattr(import_module(f"skldp.laws.{module}"), own)
     check_names(given, f"A law {name!r}", {"law"} | {one.name for one in fields(kind)})
     made: IntegerLaw = kind(**{one: _read(value, deepest) for one, value in given.items() if one != "law"})
+    made.check_size()
     if made.n_answers > 1 << MOST_ANSWER_BITS:
         made._refuse(f"have answers of at most {MOST_ANSWER_BITS} bits")
     return made

@@ -52,7 +52,7 @@ class ClassificationProtocol(LinearProtocol):
         Declared bounds of the features.
     kind : {"rounds", "once"}, default="rounds"
         ``"rounds"`` asks for gradients at the current model, cohort by cohort. ``"once"`` asks a first third for them
-        at a model without slopes, and everybody left at the model that follows: one and the same task, to which
+        at a model without slopes. All others answer one task at the fitted model, to which
         :meth:`add` takes more answers at any time.
 
     Notes

@@ -43,7 +43,7 @@ class DiscriminantProtocol(Protocol):
 
     Shapes: `low, high` (n_features,); `public` (n_public, n_features).
 
-    Nearly everybody releases the tensor of a vector u and what their class differs by from the classes' shares. Its
+    Nearly everybody releases :math:`u \otimes (e_y - \pi)`, with a vector u and the shares of the classes. Its
     mean is :math:`\pi_k (\mu_k - \mu)` for every class k: K - 1 times as many numbers as u has, at the whole epsilon,
     whatever the number of classes. u is the record less its centre; with public vectors, in their main directions, each
     divided by the square root of its standard deviation, halfway between the raw and the whitened vector.

@@ -40,10 +40,9 @@ class NormLevels:
 
     Shapes: `shares` (N_LEVELS,).
 
-    The shares of a chi distribution, whose scale is expected within a level of `expected` and whose tail is as likely
-    normal as exponential, are replaced by the reported ones at a level where the two differ significantly in sum with
-    any number of levels above it. So radii follow light tails while people are few, and any distribution when they are
-    many.
+    The reference is a chi distribution, whose scale is within a level of `expected` and whose tail is as likely normal
+    as exponential. Reported shares replace the reference where they differ significantly, at a level or in sum
+    with levels above it. Radii follow light tails while people are few, and any distribution when they are many.
 
     Notes
     -----

@@ -184,7 +184,7 @@ class LinearProtocol(Protocol):
         spread = self._raise_variances(spread, rows[1:, 1:], LEAST_VARIANCE * variances)
         spread = with_least_eigenvalues(spread, rows[1:, 1:], REDUNDANT * float(variances.mean()))
         values, vectors = np.linalg.eigh(spread)
-        # By half of the noise's deviation: the next stage takes back what goes too far.
+        # Shrink by half a standard error; the next stage corrects an excess.
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T
         change[1:, 1:] = whitening
         change[1:, 0] = -whitening @ means

@@ -19,43 +19,13 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 
 class MomentsProtocol(LinearProtocol):
-    r"""Interactive protocol of mean and covariance: cohorts answer one task after the other.
+    """Interactive protocol of mean and covariance.
 
     Some cohorts report the scale of the columns and their products, which whiten records; then a tenth of the people
     report a whitened record. Everybody else answers one task, its products, and :meth:`add` takes more answers to it at
-    any time. The target is 0.
-
-    Parameters
-    ----------
-    n_features : int
-    n_people : int
-        Number of people to ask. Not all need to answer.
-    epsilon : float
-        Natural log, of the whole record.
-    low, high : array-like of shape (n_features,)
-        Declared bounds of the columns.
-
-    Notes
-    -----
-    Products longer than the radius of a task are shortened to it, which biases their mean. The radius follows from
-    reported levels of the norms: it minimises the noise together with the bound of that bias, which standard errors
-    include. No direction is whitened by less than about half of the common deviation of the columns: otherwise values
-    that few people have would be cut off, their variance would be underestimated, and the next whitening would enlarge
-    them further. The covariance is that of the last task; its means, from products with a constant, are
-    combined with the reported ones by inverse variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.learning._moments import MomentsProtocol
-    >>> from skldp.learning._person import simulate
-    >>> from skldp.mechanisms import noise_from
-    >>> X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))
-    >>> X[:, 1] = (X[:, 0] + X[:, 1]) / 2
-    >>> protocol = MomentsProtocol(2, 20_000, epsilon=4.0, low=[-1, -1], high=[1, 1])
-    >>> simulate(protocol, X, np.zeros(20_000), noise_from())
-    >>> bool(np.abs(protocol.estimates.covariance - np.cov(X.T)).max() < 0.05)
-    True
+    any time. The target is 0. The radius of products minimizes the noise together with the bound of the bias that
+    clipping causes, which standard errors include. Means of products with a constant are combined with the reported
+    ones by inverse variance.
     """
 
     _arguments = ("n_features", "n_people", "epsilon")
@@ -122,7 +92,7 @@ class MomentsProtocol(LinearProtocol):
         return levels.scale_with_hidden
 
     def _raise_variances(self, spread: Floats, rows: Floats, least: Floats) -> Floats:
-        # Those of all directions: where few people vary, each whitening would cut off more of their products.
+        # Use the average variance: scaling each direction would clip rare values.
         return with_least_eigenvalues(spread, rows, float(least.mean()))
 
     def _plan(self) -> list[tuple[str, int]]:

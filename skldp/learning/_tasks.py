@@ -20,7 +20,7 @@ from skldp.learning._reports import Report
 from skldp.learning._vectors import class_gradients, losses, n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Piecewise
 from skldp.mechanisms.vector._privunit import PrivUnitBall
@@ -75,53 +75,23 @@ def levels_error(epsilon: float, n_people: int) -> float:
 
 @dataclass(frozen=True)
 class Task:
-    r"""Definition of the release of each person in a cohort: a public document, which devices treat as untrusted.
+    r"""Release of each person in a cohort: a public document, which devices check before they look at their record.
 
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, of the whole record with its target.
-    low, high : tuple of float
-        Declared bounds of every feature and, last, of the target, at least 1e-30 apart. What lies outside is moved to
-        the nearest bound, and the bounds are mapped to -1 and 1: that is the record z.
-    form : {"linear", "squares", "products", "gradient", "class_gradient", "loss"}
-        What is made of the vector :math:`u = A (1, z)`: itself; its squares; the products of all pairs of its numbers,
-        those of two different ones times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`; all but its last
-        number times the last; or all but its last K, times each of K - 1 contrasts of what the record's class, which is
-        its target, differs by from the probabilities whose logits the last K are. ``"loss"`` is a number: the squared
-        difference of the target and the one number of u, clipped to [-1, 1], or the negative log likelihood of the
-        class with the logits u. Losses up to the radius are mapped to [-1, 1].
-    matrix : tuple of tuple of float
-        A, of as many columns as the record has numbers, and one.
-    answer : {"vector", "number", "levels"}
-        What is released: the vector, by ``PrivUnitBall``, or its products, by ``PrivUnitProducts``; the one number it
-        consists of, by Duchi's mechanism or the Piecewise one; or the level of its norm. Levels are :math:`r 2^{-k}`
-        for k from 0 to 19, r being the radius: a norm is rounded at random to one of its two neighbours, without bias
-        of the logarithm, and the level is released by subset selection.
-    radius : float
-        Longer vectors are shortened to it; numbers lie within it; norms are at most the first level.
-    n_classes : int, default=0
-        K, of which the target is one, counted from 0, for ``"class_gradient"`` and for losses of classes; else 0.
-
-    Raises
-    ------
-    ValueError
-        If anything is not as above: then nothing was released.
-
-    Notes
-    -----
-    The guarantee holds for every record: no task costs more than its `epsilon`, which a device compares with its limit.
-
-    Examples
-    --------
-    >>> from skldp.learning._tasks import Task
-    >>> from skldp.mechanisms import noise_from
-    >>> task = Task(2.0, (0.0, 0.0), (1.0, 10.0), "linear", ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), "vector", 1.5)
-    >>> report = task.release([[0.25], [0.5]], [3.0, 9.0], noise_from())
-    >>> report.n_people, len(report.sums)
-    (2, 2)
-    >>> Task.from_json(task.to_json()) == task
-    True
+    - `epsilon`: of the whole record with its target. No record costs more.
+    - `low`, `high`: declared bounds of every feature and, last, of the target, at least 1e-30 apart. Values outside are
+      clipped, and the bounds are mapped to -1 and 1; z is the result.
+    - `matrix`: A of :math:`u = A (1, z)`.
+    - `form`: what is made of u. ``"linear"``: u. ``"squares"``: its squares. ``"products"``: products of all pairs, of
+      different numbers times :math:`\sqrt 2`, so that their norm is :math:`\|u\|^2`. ``"gradient"``: u without its last
+      number, times that number. ``"class_gradient"``: :math:`C^T (e_y - \mathrm{softmax}(v)) \otimes w`, with v the
+      last K numbers of u, w the others, and C the K - 1 contrasts. ``"loss"``: the squared error of u, one number,
+      clipped to [-1, 1], or the negative log likelihood of class y with the logits u. Losses up to the radius are
+      mapped to [-1, 1].
+    - `answer`: what is released. ``"vector"``: the vector, by ``PrivUnitBall``, or its products, by
+      ``PrivUnitProducts``. ``"number"``: by Duchi's mechanism or the Piecewise one. ``"levels"``: the norm, rounded at
+      random and without bias of the logarithm to one of :math:`r 2^{-k}`, k from 0 to 19, by subset selection.
+    - `radius`: longer vectors are shortened to it; numbers are within it; it is the first level of norms.
+    - `n_classes`: K, if the target y is a class counted from 0, else 0.
     """
 
     epsilon: float

@@ -331,16 +331,3 @@ class RowNoise(Noise):
         part = object.__new__(RowNoise)
         vars(part).update(vars(self), _rows=rows)
         return part
-
-
-def bernoulli(noise: "Noise", count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
-    """Write True with probability exactly ``count / 2**64``, and False otherwise, to `out` of shape (n, k).
-
-    The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
-    """
-    leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    draws = noise.fill(words)
-    np.less(draws, leading, out=out)
-    undecided = np.flatnonzero(draws == leading)
-    further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
-    out[np.divmod(undecided, out.shape[1])] = further < rest

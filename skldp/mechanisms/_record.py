@@ -20,13 +20,14 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 from skldp.mechanisms._shares import mechanism_names, n_categories, number_mechanism
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
-from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
-from skldp.mechanisms.categorical._unary import (
+from skldp.mechanisms.categorical._one_hot import (
+    CATEGORICAL_MECHANISMS,
     OneHotMechanism,
     OneHotRandomizedResponse,
+    make_categorical_mechanism,
     original_second_moment_of,
 )
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 # Columns named in the one-line basis of a guarantee.
@@ -281,10 +282,8 @@ class MixedRecord(_Record):
 def _part(domain: Domain, epsilon: float, mechanism: str) -> RowMechanism:
     size = n_categories(domain)
     if size is not None:
-        if mechanism == "krr":
-            return RandomizedResponse(float(epsilon), size)
         made = make_categorical_mechanism(mechanism, float(epsilon), size)
-        return made.law if isinstance(made, OneHotRandomizedResponse) else made
+        return RandomizedResponse(float(epsilon), size) if isinstance(made, OneHotRandomizedResponse) else made
     if isinstance(domain, OrMissing):
         return NumberOrMissing.of(domain, float(epsilon), mechanism)
     assert isinstance(domain, Interval | Integers)

@@ -14,7 +14,7 @@ from skldp._checks import check_choice, check_epsilon, check_integer, check_posi
 from skldp.domains._columns import Categories, Integers, Interval, OrMissing
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._odds import round_down, split_epsilon
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     NumberOrMissing,

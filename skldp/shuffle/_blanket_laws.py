@@ -30,8 +30,8 @@ from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.bits._flip_laws import BitLaw
 from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior
-from skldp.mechanisms.categorical._randomized_response import GeneralizedRandomizedResponse
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
@@ -58,7 +58,6 @@ _DIGITS = 50
 _CAP_ERROR = 1e-10
 # Mechanisms whose answers are those of another one, of a mixture of its inputs, or a part of them.
 _DELEGATES: dict[type, str] = {
-    OneHotRandomizedResponse: "law",
     RandomizedResponseWithPrior: "inner",
     ResponseOnBins: "inner",
     **dict.fromkeys(
@@ -93,12 +92,13 @@ def pair_laws(mechanism: Any) -> PairLaws:
     return PairLaws() if delegate is None else pair_laws(getattr(mechanism, delegate))
 
 
-@pair_laws.register
-def _(mechanism: GeneralizedRandomizedResponse) -> PairLaws:
+@pair_laws.register(RandomizedResponse)
+@pair_laws.register(OneHotRandomizedResponse)
+def _(mechanism: RandomizedResponse | OneHotRandomizedResponse) -> PairLaws:
     if mechanism.n_classes == 1:
         return PairLaws()
-    low = Fraction(mechanism.other_count, TWO_64)
-    ratio = Fraction(mechanism.keep_count, mechanism.other_count)
+    own, other = mechanism.law.ratio
+    low, ratio = Fraction(other, TWO_64), Fraction(own, other)
     chances = (low, 1 - low) if mechanism.n_classes == 2 else None
     return PairLaws((_two_levels(ratio, low, low * (mechanism.n_classes - 2)),), chances=chances)
 
@@ -107,7 +107,8 @@ def _(mechanism: GeneralizedRandomizedResponse) -> PairLaws:
 def _(mechanism: UnaryEncoding) -> PairLaws:
     if mechanism.n_classes == 1:
         return PairLaws()
-    p, q = Fraction(mechanism.own_count, TWO_64), Fraction(mechanism.other_count, TWO_64)
+    _, other, own = mechanism.code_counts
+    p, q = Fraction(own, TWO_64), Fraction(other, TWO_64)
     # Every law of bits is at least the law with q for all bits, times the cost of a 0 at the true position.
     least = (1 - p) / (1 - q)
     ratio = p * (1 - q) / ((1 - p) * q)

@@ -1,7 +1,7 @@
 r"""Central guarantees of a trusted shuffler, from a mechanism's law, over rounds, and with colluding people."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from skldp.shuffle._shuffle_bounds import (
     shuffled_epsilon,
     sum_of_copies,
 )
-from skldp.shuffle._two_answers import MOST_COUNTED, Group, TwoAnswers
+from skldp.shuffle._two_answers import MOST_COUNTED, TwoAnswers
 
 # Number of points of the grid of one round's privacy losses, up to a negligible delta.
 _LOSSES = 96
@@ -42,8 +42,6 @@ def shuffled(
     delta: float,
     *,
     rounds: int = 1,
-    colluding: int = 0,
-    others: Sequence[tuple[RowMechanism | FiniteQuery, int]] = (),
     out_of: int | None = None,
 ) -> PrivacyGuarantee:
     r"""Return the central guarantee after a trusted shuffler has mixed the answers of `n` people.
@@ -53,17 +51,11 @@ def shuffled(
     mechanism : RowMechanism, FiniteQuery or PrivacyGuarantee
         Mechanism of each person's answer, or its guarantee. Only the epsilon of a guarantee is used.
     n : int
-        Number of people who answer in a round, each once.
+        Number of people who answer in a round, each once. Those whose answers the analyst knows do not count.
     delta : float
         Delta of all rounds together, in (0, 1).
     rounds : int, default=1
         Number of rounds. Each round is shuffled separately and may depend on earlier rounds.
-    colluding : int, default=0
-        Number of people, of any group, whose answers the analyst knows. Only the others hide a person.
-    others : sequence of (mechanism, n), default=()
-        Groups of other people who answer the same question in each round, with their own mechanism. All mechanisms
-        must have the same two answers, and a report is the place of the answer: a report that shows the group, such
-        as the number of :class:`~skldp.mechanisms.Duchi`, hides nobody of another group.
     out_of : int, default=None
         Number of people of whom the `n` of each round are drawn at random, without replacement. The analyst must not
         learn who was drawn. None is `n`: everybody answers in every round.
@@ -77,8 +69,7 @@ def shuffled(
     Raises
     ------
     ValueError
-        If the mechanism's guarantee is not pure or is per unit of distance, a number is out of range, or `others` are
-        given and a mechanism does not have two answers.
+        If the mechanism's guarantee is not pure or is per unit of distance, or a number is out of range.
 
     See Also
     --------
@@ -100,7 +91,7 @@ def shuffled(
     law. Rounds are composed as privacy losses on a grid. A curve through bounds of one round at 96 points, linear in
     :math:`e^\varepsilon` between them, dominates the loss, and its losses are added.
 
-    Two answers have the exact figure, at most 0.3% above it for one group: the worst data set is found among those in
+    Two answers have the exact figure, at most 0.3% above it: the worst data set is found among those in
     which every other person has one of the two extreme laws. The bound is nearly attained for ten classes or more.
     The loss of other numbers may be up to a third smaller, since the common part of all laws is smaller than each law.
     ``benchmarks/shuffling.py`` shows all. The variation-ratio reduction of Wang et al. (VLDB 2024) is not used, since
@@ -126,26 +117,19 @@ def shuffled(
     0.033
     >>> round(shuffled(RandomizedResponse(2.0, 2), 8_000, 1e-6).epsilon, 3)
     0.099
-    >>> others = [(RandomizedResponse(1.0, 2), 4_000)]
-    >>> round(shuffled(RandomizedResponse(2.0, 2), 4_000, 1e-6, others=others).epsilon, 3)
-    0.081
     """
     local = _local_guarantee(mechanism)
     check_integer("n", n, least=1, most=2**62)
     check_integer("rounds", rounds, least=1, most=2**30)
-    check_integer("colluding", colluding, least=0, most=n - 1)
     check_fraction("delta", delta)
     if out_of is not None:
         check_integer("out_of", out_of, least=n, most=2**62)
     everybody = n if out_of is None else out_of
-    # Given which colluding people were drawn, each other one was with at most this chance.
-    share = min(1.0, n / (everybody - colluding) * (1 + 2.0**-50))
-    honest = min(n - colluding, MOST_PEOPLE)
-    found = pair_laws(mechanism)
-    groups = _groups_of_two_answers((mechanism, n), others, colluding) if found.chances or others else ()
+    share = min(1.0, n / everybody * (1 + 2.0**-50))
+    found, honest = pair_laws(mechanism), min(n, MOST_PEOPLE)
     one_round: TwoAnswers | _Blanket = _Blanket(found.laws, honest, local.epsilon)
-    if groups and sum(group.n for group in groups) <= MOST_COUNTED:
-        one_round = TwoAnswers(groups)
+    if found.chances and n <= MOST_COUNTED:
+        one_round = TwoAnswers(*found.chances, n)
     exact = math.inf
     if found.laws:
         exact = _Rounds(one_round, delta * (1 - _SLACK), rounds, local.epsilon, share).epsilon()
@@ -156,8 +140,6 @@ def shuffled(
         worst = _Blanket((any_law(min(local.epsilon, MOST_EPSILON)),), honest, local.epsilon)
         epsilon = min(epsilon, _Rounds(worst, delta, rounds, local.epsilon, share).epsilon())
     people = f"{n:,} people" + ("" if everybody == n else f", drawn from {everybody:,}")
-    people += "".join(f", {size:,} others" for _, size in others)
-    people += f", {colluding:,} of them colluding" if colluding else ""
     times = "" if rounds == 1 else f" in each of {rounds:,} rounds"
     of = "the sampled law" if known else "epsilon alone"
     return replace(
@@ -241,21 +223,6 @@ def _local_guarantee(mechanism: Any) -> PrivacyGuarantee:
 
 def _largest_loss(laws: tuple[BlanketLaw, ...]) -> float:
     return max(float(np.log(law.own / law.other).max()) for law in laws)
-
-
-def _groups_of_two_answers(first: tuple[Any, int], others: Any, colluding: int) -> tuple[Group, ...]:
-    found = []
-    is_sequence = isinstance(others, Sequence)
-    if not is_sequence or not all(isinstance(one, tuple | list) and len(one) == 2 for one in others):
-        raise ValueError("others must be pairs of a mechanism and a number of people; got something else.")
-    for mechanism, n in (first, *others):
-        check_integer("n", n, least=1, most=2**62)
-        chances = pair_laws(mechanism).chances
-        if chances is None:
-            raise ValueError(f"With `others`, every mechanism must have two answers; got {type(mechanism).__name__}.")
-        # Colluding people may all be of one group, whichever hides a person best.
-        found.append(Group(*chances, max(n - colluding, 0)))
-    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-r"""Exact losses of shuffled answers that are one of two, in groups of people with different laws.
+r"""Exact losses of shuffled answers that are one of two.
 
 The analyst sees how many answers are the second one. Delta is jointly convex in the two laws of this number, and both
 laws are linear in the chance of each other person's answer. So delta is largest where every other person has the
-smallest or the largest chance of their group, and it only matters how many of a group have the largest one. For all
-numbers of a block, a smaller group covers delta: the people who may have either chance are left out, and adding people
-is post-processing.
+smallest or the largest chance, and it only matters how many have the largest one. For all numbers of a block, fewer
+people cover delta: those who may have either chance are left out, and adding people is post-processing.
 
 With the number B of others, chances l and h of the first person and thresholds t,
 
@@ -19,7 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count, product
+from itertools import count
 
 import numpy as np
 from scipy.signal import fftconvolve
@@ -34,17 +33,6 @@ _CLOSE, _MOST_BLOCKS = 1 + 2.0**-9, 1024
 _ERROR = 2.0**-30
 # Product of sizes beyond which a convolution is made by Fourier transforms.
 _DIRECT = 2**22
-# Numbers of a group who have the largest chance: at least the first, at most the second.
-Block = tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Group:
-    """People whose chance of the second of two answers is between `low` and `high`, whatever they hold."""
-
-    low: Fraction
-    high: Fraction
-    n: int
 
 
 @dataclass(frozen=True)
@@ -66,58 +54,50 @@ class Terms:
 
 @dataclass(frozen=True)
 class TwoAnswers:
-    """Answers of a person of the first group, shuffled with those of all others of the groups."""
+    """Shuffled answers of n people whose chance of the second of two answers is between `low` and `high`."""
 
-    groups: tuple[Group, ...]
+    low: Fraction
+    high: Fraction
+    n: int
 
     def cover(self, delta: float, *, rounds: bool) -> tuple[float, Callable[[float], float]]:
         """Return epsilon at this delta, rounded up, and delta at each e^epsilon - 1, close if there are rounds."""
         budget = delta * 2.0**-12
         levels = delta ** np.array([1.0, 0.5, 0.25, 0.125][: 4 if rounds else 1]) - budget
-        sizes = [group.n - (group is self.groups[0]) for group in self.groups]
 
-        def bound(block: Block) -> tuple[Floats, list[Terms]]:
-            terms = self._terms(block, sizes, budget)
+        def bound(first: int, last: int) -> tuple[Floats, list[Terms]]:
+            terms = self._terms(first, last, budget / 4)
             excess = np.array([[one.odds_excess(level) for level in levels] for one in terms], dtype=np.float64)
             most: Floats = excess.max(axis=0)
             return most, terms
 
-        corners = product(*({(0, 0), (size, size)} for size in sizes))
-        least = np.maximum(np.max([bound(corner)[0] for corner in corners], axis=0), 1e-300)
+        least = np.maximum(np.max([bound(corner, corner)[0] for corner in {0, self.n - 1}], axis=0), 1e-300)
         order = count()
-        start: Block = tuple((0, size) for size in sizes)
-        above, terms = bound(start)
-        heap = [(-float((above / least).max()), next(order), start, above[0], terms)]
-        while -heap[0][0] > _CLOSE and len(heap) < _MOST_BLOCKS:
-            block = heap[0][2]
-            widest = max(range(len(block)), key=lambda place: block[place][1] - block[place][0])
-            first, last = block[widest]
-            if first == last:
+        heap: list[tuple[float, int, int, int, float, list[Terms]]] = []
+        blocks = [(0, self.n - 1)]
+        while True:
+            for first, last in blocks:
+                above, terms = bound(first, last)
+                heapq.heappush(heap, (-float((above / least).max()), next(order), first, last, above[0], terms))
+            ratio, _, first, last, *_ = heap[0]
+            if -ratio <= _CLOSE or len(heap) >= _MOST_BLOCKS or first == last:
                 break
             heapq.heappop(heap)
             middle = (first + last) // 2
-            for part in ((first, middle), (middle + 1, last)):
-                child = (*block[:widest], part, *block[widest + 1 :])
-                above, terms = bound(child)
-                heapq.heappush(heap, (-float((above / least).max()), next(order), child, above[0], terms))
-        covering = [one for entry in heap for one in entry[4]]
+            blocks = [(first, middle), (middle + 1, last)]
+        covering = [one for entry in heap for one in entry[-1]]
 
         def curve(odds_excess: float) -> float:
             return min(1.0, max(one.delta(odds_excess) for one in covering) + budget)
 
-        return math.log1p(max(entry[3] for entry in heap)) * (1 + 2.0**-50), curve
+        return math.log1p(max(entry[-2] for entry in heap)) * (1 + 2.0**-50), curve
 
-    def _terms(self, block: Block, sizes: list[int], budget: float) -> list[Terms]:
-        """Return the terms that cover all numbers of a block, in both orders of the inputs."""
-        share = budget / (4 * len(sizes))
-        law, error = np.ones(1), 0.0
-        for group, size, (first, last) in zip(self.groups, sizes, block, strict=True):
-            for n, chance in ((first, group.high), (size - last, group.low)):
-                law, more = _sum(law, _binomial(n, chance, share))
-                error += more
-        own, found = self.groups[0], []
-        spread = float(own.high - own.low) * (1 + _ERROR)
-        for masses, low in ((law, own.low), (law[::-1], 1 - own.high)):
+    def _terms(self, first: int, last: int, share: float) -> list[Terms]:
+        """Return the terms that cover `first` to `last` others of the largest chance, in both orders of the inputs."""
+        law, error = _sum(_binomial(first, self.high, share), _binomial(self.n - 1 - last, self.low, share))
+        spread = float(self.high - self.low) * (1 + _ERROR)
+        found = []
+        for masses, low in ((law, self.low), (law[::-1], 1 - self.high)):
             at_least = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
             cost = (at_least + float(low) * masses) * (1 - _ERROR) - masses.size * error
             found.append(Terms(spread * (masses + error), cost))

@@ -16,7 +16,7 @@ from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS
 from skldp.study._table_files import StudyInputError
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from skldp._checks import check_choice
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.study._results import result_columns
@@ -103,8 +104,7 @@ class PrivacyUtilityDisplay:
         ValueError
             If `epsilon_axis` is unknown, the table holds several mechanisms, or no point has a finite epsilon.
         """
-        if self.epsilon_axis not in _AXES:
-            raise ValueError(f"epsilon_axis must be one of {list(_AXES)}; got {self.epsilon_axis!r}.")
+        check_choice("epsilon_axis", self.epsilon_axis, _AXES)
         column, label = _AXES[self.epsilon_axis]
         table = result_columns(self.frame)
         mechanisms = np.unique(table.get("mechanism", ())).tolist()

@@ -155,8 +155,7 @@ def federated_learning(
     >>> run.accuracy > 0.6, run.guarantee.epsilon
     (True, inf)
     """
-    started = time.perf_counter()
-    on_gradients = perturbs not in ("nothing", "features")
+    started, on_gradients = time.perf_counter(), perturbs not in ("nothing", "features")
     _check_mechanisms(perturbs, mechanism, label_mechanism)
     X, y, X_test, y_test, classes = _check_data(X, y, X_test, y_test)
     of_attributes = y.ndim == 2
@@ -189,25 +188,26 @@ def federated_learning(
         loss = "linear" if model == "linear" else "sigmoid" if of_attributes else "softmax"
         layers = tuple(map(int, hidden)) if model == "network" else ()
         learner = ScoreModel(loss, X.shape[1], one_hot.shape[1], layers)
-        theta = learner.start(noise)
         step = 1 / learner.smoothness(X) if isinstance(learning_rate, str) else np.asarray(learning_rate, dtype=float)
-        train = partial(_train, learner, theta, X, one_hot, clients, n_rounds, step, asked=asked, n_steps=local_steps)
+        release, update = None, None
         if on_gradients:
             by_layer = np.ndim(gradient_bound) > 0
             bound = learner.bounds(gradient_bound) if by_layer else gradient_bound
             most_asked = n_rounds if asked is None else int(np.bincount(asked.ravel()).max())
             release = GradientRelease(mechanism, perturbs, 1.0 if by_layer else gradient_bound, most_asked)
-            of_weights = perturbs == "anonymised weights"
-            theta = train(partial(_step_on_releases, bound=bound, release=release, of_weights=of_weights))
-            counted = count_gradients(release, theta.size, n_rounds, n_clients, delta, n_sampled_clients)
-        else:
-            theta = train()
-            counted = count_records(parts)
+            update = partial(
+                _step_on_releases, bound=bound, release=release, of_weights=perturbs == "anonymised weights"
+            )
+        start, data = learner.start(noise), (X, one_hot, clients)
+        theta = _train(learner, start, *data, n_rounds, step, update, asked=asked, n_steps=local_steps)
         # Compare rows by predictions: a constant added to all scores of a row would change their order.
         scores = learner.predictions(learner.scores(theta, X_test))
-    accuracy, auc = _evaluated(scores, y_test, classes)
-    epsilons = counted.local, counted.published, counted.shuffled, counted.closed_form
-    return FederatedRun(accuracy, auc, *epsilons, seconds=time.perf_counter() - started)
+    counted = (
+        count_records(parts)
+        if release is None
+        else count_gradients(release, theta.size, n_rounds, n_clients, delta, n_sampled_clients)
+    )
+    return FederatedRun(*(*_evaluated(scores, y_test, classes), *counted, time.perf_counter() - started))
 
 
 def _check_mechanisms(perturbs: Any, mechanism: Any, label_mechanism: Any) -> None:
@@ -284,10 +284,8 @@ def _step_on_releases(
 ) -> np.ndarray:
     """Return the next parameters, from releases of the clients' gradients or of their weights after a step."""
     sent = theta - step * gradients if of_weights else gradients
-    if np.ndim(bound):
-        released = release(np.clip(sent / bound, -1, 1)) * bound
-    else:
-        released = release(np.clip(sent, -bound, bound))
+    of_layers = np.ndim(bound) > 0
+    released = release(np.clip(sent / bound, -1, 1)) * bound if of_layers else release(np.clip(sent, -bound, bound))
     mean = released.mean(axis=0)
     return np.asarray(mean if of_weights else theta - step * mean)
 
@@ -337,12 +335,8 @@ def _evaluated(scores: np.ndarray, y: np.ndarray, classes: np.ndarray) -> tuple[
         owns, accuracy = y == 1, np.mean((scores > 0.5) == y)
     else:
         owns, accuracy = y[:, None] == classes, np.mean(classes[scores.argmax(axis=1)] == y)
-    areas = [
-        roc_auc_score(own, score)
-        for own, score in zip(owns.T, scores.T, strict=True)
-        if 0 < np.count_nonzero(own) < len(own)
-    ]
-    return float(accuracy), float(np.mean(areas)) if areas else float("nan")
+    both = [(own, score) for own, score in zip(owns.T, scores.T, strict=True) if 0 < np.count_nonzero(own) < len(own)]
+    return float(accuracy), float(np.mean([roc_auc_score(*one) for one in both])) if both else float("nan")
 
 
 def _check_data(

@@ -116,14 +116,8 @@ class ScoreModel:
         return [*entering, entering[-1] @ last]
 
 
-@dataclass(frozen=True)
-class CountedTraining:
-    """Epsilon of one training, counted in four ways."""
-
-    local: PrivacyGuarantee
-    published: float
-    shuffled: PrivacyGuarantee | None = None
-    closed_form: float = math.nan
+# Epsilon of one training: without a trusted party, as published, behind a shuffler, and by the closed formula.
+CountedTraining = tuple[PrivacyGuarantee, float, PrivacyGuarantee | None, float]
 
 
 class GradientRelease:
@@ -169,13 +163,13 @@ class GradientRelease:
 def count_records(parts: list[PrivacyGuarantee]) -> CountedTraining:
     """Sum the guarantees of features and labels, which are released once."""
     if not parts:
-        return CountedTraining(PrivacyGuarantee(math.inf, basis="nothing is perturbed"), math.inf)
+        return PrivacyGuarantee(math.inf, basis="nothing is perturbed"), math.inf, None, math.nan
     total = reduce(add, parts)
     if {part.unit for part in parts} == {"label"}:
         total = replace(total, unprotected=("features",))
     elif len(parts) == 1:
         total = replace(total, unprotected=("target",))
-    return CountedTraining(total, _stated(total))
+    return total, _stated(total), None, math.nan
 
 
 def count_gradients(
@@ -187,16 +181,16 @@ def count_gradients(
     n_sampled: int | None = None,
 ) -> CountedTraining:
     """Count the releases of the gradients of `n_sampled` clients, or all, in every round."""
-    once = release.guarantee
+    once, published = release.guarantee, _stated(release.guarantee)
+    times, what = n_rounds, "rounds"
     if release.perturbs == "gradients":
         times = release.n_releases
-        return CountedTraining(_repeated(once, times, "rounds"), product_above(_stated(once), times))
-    times, what = n_rounds, "rounds"
-    if release.one_by_one:
+        published = product_above(published, times)
+    elif release.one_by_one:
         times, what = n_rounds * n_coordinates, "coordinates and rounds"
-    counted = CountedTraining(_repeated(once, times, what), _stated(once))
-    if once.delta or once.unit == "distance":
-        return counted
+    total = _repeated(once, times, what)
+    if release.perturbs == "gradients" or once.delta or once.unit == "distance":
+        return total, published, None, math.nan
     n_sampled = n_clients if n_sampled is None else n_sampled
     # All numbers of a round share one draw of clients, so that it amplifies only what is mixed together.
     out_of = None if release.one_by_one else n_clients
@@ -205,7 +199,7 @@ def count_gradients(
         closed_form = product_above(shuffled_closed_form(once.epsilon, n_sampled, split_epsilon(delta, times)), times)
     except ValueError:
         closed_form = math.nan
-    return replace(counted, shuffled=mixed, closed_form=closed_form)
+    return total, published, mixed, closed_form
 
 
 def _repeated(guarantee: PrivacyGuarantee, times: int, what: str) -> PrivacyGuarantee:

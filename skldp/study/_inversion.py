@@ -190,24 +190,18 @@ def audit_inversion(
 def _as_candidates(candidates: Any) -> Any:
     """Return candidates as an array, or in their frame."""
     if hasattr(candidates, "columns"):
-        if len(candidates) < 2 or _distinct_rows(candidates) < len(candidates):
-            raise ValueError(
-                f"candidates must be at least two records, all different; got {len(candidates)}, or duplicates."
-            )
-        return candidates
-    known = np.asarray(candidates)
-    if known.ndim not in (1, 2) or len(known) < 2:
-        raise ValueError(f"candidates must be at least two rows or scalars; got an array of shape {known.shape}.")
-    rows = known.reshape(len(known), -1)
-    if len(np.unique(rows if rows.dtype.kind != "O" else rows.astype(str), axis=0)) < len(rows):
-        raise ValueError("candidates must all be different; got duplicates.")
+        known = candidates
+        columns = [[None if is_missing(value) else value for value in values.tolist()] for values in columns_of(known)]
+        n_distinct = len(set(zip(*columns, strict=True)))
+    else:
+        known = np.asarray(candidates)
+        if known.ndim not in (1, 2) or len(known) < 2:
+            raise ValueError(f"candidates must be at least two rows or scalars; got an array of shape {known.shape}.")
+        rows = known.reshape(len(known), -1)
+        n_distinct = len(np.unique(rows if rows.dtype.kind != "O" else rows.astype(str), axis=0))
+    if len(known) < 2 or n_distinct < len(known):
+        raise ValueError(f"candidates must be two or more, all different; got {n_distinct} different of {len(known)}.")
     return known
-
-
-def _distinct_rows(frame: Any) -> int:
-    """Return the number of different rows of a frame."""
-    columns = [[None if is_missing(value) else value for value in values.tolist()] for values in columns_of(frame)]
-    return len(set(zip(*columns, strict=True)))
 
 
 def _epsilon_and_bound(release: Any, known: Any) -> tuple[float, float]:

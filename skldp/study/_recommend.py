@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_fraction, check_integer
+from skldp._tables import text_table
 from skldp.domains._columns import Columns, OrMissing
 from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -26,7 +27,7 @@ from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
 from skldp.mechanisms._shares import number_of_sampled_columns
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism, worst_sampled_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
@@ -79,21 +80,11 @@ class Recommendation:
         tried = any(option.range for option in self.options)
         rows = [("", self.measure, "range" if tried else "")]
         for option in self.options:
-            figure = (
-                "not known"
-                if math.isnan(option.figure)
-                else f"{option.figure:.2g}"
-                if tried
-                else f"{option.figure:.3g}"
-            )
+            figure = "not known" if math.isnan(option.figure) else f"{option.figure:.{2 if tried else 3}g}"
             rows.append((option.name, figure, "{:.2g} to {:.2g}".format(*option.range) if option.range else ""))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         counted = f"{self.n_features:,} {'features' if self.task in _MODELLED else 'declared columns'}"
-        lines = [f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {counted}"]
-        lines += [
-            f"{name:<{widths[0]}}  {figure:>{widths[1]}}  {span:>{widths[2]}}".rstrip() for name, figure, span in rows
-        ]
-        return "\n".join([*lines, self.reason])
+        title = f"{self.task}, epsilon {self.epsilon:g}, {self.n_people:,} people, {counted}"
+        return f"{text_table(title, rows)}\n{self.reason}"
 
 
 def recommend(
@@ -316,7 +307,7 @@ def _noise_of_response(epsilon: float, values: tuple[Any, ...]) -> float:
     if len(values) == 1:
         return 0.0
     response = RandomizedResponse(epsilon, len(values))
-    return 1 / (response.keep_probability - response.other_probability) ** 2 - 1
+    return 1 / (response.p - response.q) ** 2 - 1
 
 
 def _means(request: _Request) -> Recommendation:

@@ -56,7 +56,7 @@ def ranking(comparison: MechanismComparison) -> TextTable:
     ends = {len(rows) - 1}
     for name in weaker:
         rows.append([f"{name}, published", *map(_measured, found[name])])
-        rows.append(["  at an exact ε of", *(_exact(point.exact_epsilon) if point else "" for point in found[name])])
+        rows.append(["  at an exact ε of", *(_exact(point) if point else "" for point in found[name])])
         ends.add(len(rows) - 1)
     rows += [
         ["without privacy", *[_spread(first.clean_mean, first.clean_std)] * len(budgets)],
@@ -77,56 +77,28 @@ def ranking(comparison: MechanismComparison) -> TextTable:
     )
 
 
-def points(comparison: MechanismComparison, names: Iterable[str] | None = None, *, title: str = "") -> TextTable:
-    """Return every point of some mechanisms, with the stated and the exact epsilon."""
+def points(comparison: MechanismComparison) -> TextTable:
+    """Return every point, with the stated and the exact epsilon and the guarantee of each step."""
     first = comparison.first
     rows = [
-        ["without privacy", "", "inf", "", _spread(first.clean_mean, first.clean_std), "", ""],
-        [_baseline(comparison), "", "0", "", _spread(first.majority_mean, first.majority_std), "", ""],
+        ["without privacy", "", "inf", "", _spread(first.clean_mean, first.clean_std), "", "", ""],
+        [_baseline(comparison), "", "0", "", _spread(first.majority_mean, first.majority_std), "", "", ""],
     ]
-    ends = {1}
-    for name in comparison.curves if names is None else names:
-        rows += [[name, *_point(point)] for point in comparison.curves[name]]
-        ends.add(len(rows) - 1)
-    headings = ("mechanism", "stated ε", "exact ε", "δ", first.scoring, "fit s", "score s")
-    return TextTable(title, headings, rows, ends=frozenset(ends), note=_unit_of_epsilons(comparison))
-
-
-def _unit_of_epsilons(comparison: MechanismComparison) -> str:
-    """Describe what the epsilons are of."""
+    for name, curve in comparison.curves.items():
+        for point, steps in zip(curve, curve.guarantees, strict=True):
+            delta, epsilons = f"{point.delta:.3g}" if point.delta else "", (f"{point.stated_epsilon:g}", _exact(point))
+            seconds = f"{point.fit_time:.2f}", f"{point.score_time:.3f}"
+            of_steps = "; ".join(f"{step}: {guarantee}" for step, guarantee in steps)
+            rows.append([name, *epsilons, delta, _measured(point), *seconds, of_steps])
+    headings = ("mechanism", "stated ε", "exact ε", "δ", first.scoring, "fit s", "score s", "guarantee of each step")
     of_rows = comparison.data.task == "classification" and comparison.settings.labels == "none"
-    return f"Epsilons are of {'the features of one record' if of_rows else 'one complete record with its target'}."
+    of_what = "the features of one record" if of_rows else "one complete record with its target"
+    note = f"Epsilons are of {of_what}. Those of steps add up; steps that are not listed release nothing."
+    return TextTable("Every mechanism at every epsilon", headings, rows, note=note)
 
 
-def guarantee_tables(comparison: MechanismComparison) -> list[TextTable]:
-    """Return the guarantee of every private step at every epsilon, one table a mechanism."""
-    return [
-        TextTable(
-            name,
-            ("stated ε", "step", "guarantee"),
-            [
-                [f"{point.stated_epsilon:g}", step, str(guarantee)]
-                for point, steps in zip(curve, curve.guarantees, strict=True)
-                for step, guarantee in steps
-            ],
-        )
-        for name, curve in comparison.curves.items()
-    ]
-
-
-def _point(point: CurvePoint) -> list[str]:
-    return [
-        f"{point.stated_epsilon:g}",
-        _exact(point.exact_epsilon),
-        f"{point.delta:.3g}" if point.delta else "",
-        _spread(point.score_mean, point.score_std),
-        f"{point.fit_time:.2f}",
-        f"{point.score_time:.3f}",
-    ]
-
-
-def _exact(epsilon: float) -> str:
-    return f"{epsilon:,.4g}" if epsilon < 1000 else f"{epsilon:,.0f}"
+def _exact(point: CurvePoint) -> str:
+    return f"{point.exact_epsilon:,.{'4g' if point.exact_epsilon < 1000 else '0f'}}"
 
 
 def _baseline(comparison: MechanismComparison) -> str:
@@ -220,8 +192,7 @@ def html_report(*comparisons: MechanismComparison, command: str | None = None) -
             "ranking": ranking(comparison),
             "weaker": comparison.weaker_than_stated(),
             "panels": _pictures(comparison),
-            "points": points(comparison, title="Every mechanism at every epsilon"),
-            "guarantees": guarantee_tables(comparison),
+            "points": points(comparison),
         }
         for comparison in comparisons
     ]

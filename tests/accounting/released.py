@@ -26,8 +26,8 @@ def weight(law, output, code):
     """A whole number to which the chance of an output for a true code is proportional, from the law's own integers."""
     law = law.parts[0] if isinstance(law, CategoricalRecord) else law
     if isinstance(law, RandomizedResponse):
-        return law.keep_count if code == output else law.other_count
-    ones = [law.own_count if place == code else law.other_count for place in range(law.n_classes)]
+        return law.law.own_count if code == output else law.law.other_count
+    ones = [law.law.own_count if place == code else law.law.other_count for place in range(law.n_classes)]
     bits = [output >> place & 1 for place in range(law.n_classes)]
     return math.prod(one if bit else 2**64 - one for one, bit in zip(ones, bits, strict=True))
 

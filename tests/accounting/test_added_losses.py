@@ -7,6 +7,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from accounting.released import UNITS, weight
+from laws import Reports
 
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
@@ -16,9 +17,7 @@ from skldp.accounting.losses._region import region_of
 from skldp.domains._columns import Interval
 from skldp.domains._constraints import OneHot
 from skldp.mechanisms import Columns, RandomizedResponse
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding
 
 TWO_64 = 2**64
 
@@ -29,42 +28,26 @@ def subset_law(law, code):
     with_own, without = math.comb(k - 1, w - 1), math.comb(k - 1, w)
     for chosen in itertools.combinations(range(k), w):
         # Over the common denominator of both kinds of sets.
-        yield chosen, (TWO_64 - law.miss_count) * without if code in chosen else law.miss_count * with_own
-
-
-def hashing_law(law, code):
-    """Each hash function and bucket, as the random response to what the code is hashed to."""
-    answers = law.answers
-    for chosen, bucket in itertools.product(range(law.n_hashes), range(law.n_buckets)):
-        own = int(law.hashed(np.array([chosen]), np.array([code]))[0])
-        yield (chosen, bucket), answers.keep_count if own == bucket else answers.other_count
-
-
-def hadamard_law(law, code):
-    """Each report: half of the block of the code by a row of Hadamard's matrix, against all others."""
-    size, n_own = law.block_size, law.block_size // 2
-    block, row = divmod(code, size - 1)
-    for report in range(law.n_reports):
-        in_block, place = divmod(report, size)
-        held = in_block == block and bin((row + 1) & place).count("1") % 2 == 0
-        yield report, law.own_count * (law.n_reports - n_own) if held else law.miss_count * n_own
+        miss = law.law.miss_count
+        yield chosen, (TWO_64 - miss) * without if code in chosen else miss * with_own
 
 
 def bits_law(law, code):
-    """Reports of hashing, by the bits that they support: several reports can have the same."""
-    found = {}
-    for (chosen, bucket), chance in hashing_law(law.law, code):
-        codes = np.arange(law.n_classes)
-        bits = tuple((law.law.hashed(np.full(law.n_classes, chosen), codes) == bucket).tolist())
-        found[bits] = found.get(bits, 0) + chance
+    """Bits that a report supports, with the integer weights of all reports that support them."""
+    reports, found = Reports(law.epsilon, law.law), {}
+    own = sum(reports.supports(report, code) for report in range(law.law.n_answers))
+    held, missed = law.law.ratio
+    for report in range(law.law.n_answers):
+        bits = tuple(reports.supports(report, other) for other in range(law.n_classes))
+        found[bits] = found.get(bits, 0) + (held if bits[code] else missed)
+    assert 0 < own < law.law.n_answers
     yield from found.items()
 
 
 LAWS = {
     "subset": (SubsetSelection(1.0, 5), subset_law),
-    "hashing": (LocalHashing(1.0, 5), hashing_law),
-    "hashing in bits": (OneHotLocalHashing(1.0, 5), bits_law),
-    "hadamard": (HadamardResponse(1.0, 5), hadamard_law),
+    "hashing": (OneHotLocalHashing(1.0, 5), bits_law),
+    "hadamard": (OneHotHadamard(1.0, 5), bits_law),
 }
 
 
@@ -151,7 +134,7 @@ def test_groups_of_answers_that_agree_cost_their_sum():
     law, outputs = RandomizedResponse(0.2, 2), [1, 1, 0]
     of_x = sum(query.log_likelihood(output, x) for query, output in zip(asked, outputs, strict=True))
     # Whoever has x = 1 has code 0 as well.
-    truth = np.ptp(of_x) + math.log(law.keep_count / law.other_count)
+    truth = np.ptp(of_x) + math.log(law.law.own_count / law.law.other_count)
     found = realized_loss([*asked, ReleaseQuery.of(law, part="job")], [*outputs, 0], bounds=(-1, 1))
     assert truth > 1.4 - 1e-9
     assert truth - 1e-12 <= found.upper <= 1.4 + 1e-9

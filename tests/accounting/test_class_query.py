@@ -38,8 +38,8 @@ def test_the_answer_is_drawn_from_the_integers_of_its_law(epsilon):
     for number, x in enumerate((LEFT, MIDDLE, RIGHT)):
         found = intervals(lambda draw, x=x: int(query.sample([x], OneDraw(draw, (16, 48)))[0]), 0, 2**64)
         law = lengths(found, 2**64)
-        assert law[number] == query.mechanism.keep_count
-        assert {law.get(other, 0) for other in range(3) if other != number} == {query.mechanism.other_count}
+        assert law[number] == query.mechanism.law.own_count
+        assert {law.get(other, 0) for other in range(3) if other != number} == {query.mechanism.law.other_count}
         laws.append(law)
     assert_is_the_guarantee(laws, query.exact_epsilon, slack=1e-9)
     assert query.exact_epsilon <= epsilon

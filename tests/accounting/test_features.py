@@ -14,7 +14,7 @@ from skldp.accounting.ledger._ledger_releases import FeatureQuestion
 from skldp.domains._columns import Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.mechanisms import Columns, Duchi, Laplace, noise_from
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 seeded = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

@@ -19,7 +19,7 @@ from skldp.accounting.losses._region import region_of
 from skldp.domains._columns import Integers, Interval
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.mechanisms import Columns, Duchi, RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 JOBS = ("a", "b", "c")
@@ -146,7 +146,9 @@ def log_of_integers(query, output, records):
     """Log-likelihood by the integers that are sampled, but for a constant."""
     if isinstance(query, ClassQuery):
         law = query.mechanism
-        return np.log(np.where(query.classes(records) == output, law.keep_count / 2**63, law.other_count / 2**63))
+        return np.log(
+            np.where(query.classes(records) == output, law.law.own_count / 2**63, law.law.other_count / 2**63)
+        )
     linear = isinstance(query, RegressionQuery)
     thresholds = query.thresholds(records) if linear else query.share.thresholds(query.unit_response(records)[:, None])
     return np.array([math.log((int(one) if output else 2**64 - int(one)) / 2**63) for one in thresholds])
@@ -264,7 +266,7 @@ def test_the_release_of_a_declared_category_is_the_law_of_the_mechanism():
     for code in range(3):
         own = np.concatenate([[0.3], np.eye(3)[code]])[None]
         chances = [math.exp(query.log_likelihood(output, own)[0]) * 2**64 for output in range(3)]
-        expected = [law.keep_count if output == code else law.other_count for output in range(3)]
+        expected = [law.law.own_count if output == code else law.law.other_count for output in range(3)]
         np.testing.assert_allclose(chances, expected, rtol=1e-12)
 
 

@@ -22,7 +22,7 @@ from skldp.accounting.ledger import _verification as established
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import Laplace, PrivUnit, RandomizedResponse, noise_from
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 LAWS = {
@@ -200,7 +200,7 @@ def test_a_charge_that_is_taken_off_is_not_taken_off_rounded_up():
     queries, hidden = [ReleaseQuery.of(law, part="job") for law in laws], 0
     for low, high in itertools.combinations(range(12), 2):
         with localcontext(prec=50):
-            ends = [(Decimal(law.keep_count) / Decimal(law.other_count)).ln() for law in (laws[low], laws[high])]
+            ends = [(Decimal(law.law.own_count) / Decimal(law.law.other_count)).ln() for law in (laws[low], laws[high])]
             truth = (ends[1] - ends[0]) * UNITS
         assert truth <= released_loss([queries[low], queries[high]], [0, 1])
         hidden += queries[high].charge - queries[low].charge < truth

@@ -9,14 +9,15 @@ import skldp
 from skldp.client import CategoryField, Policy, VectorField
 from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
-from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
+from skldp.laws._bits_of_codes import SubsetLaw
+from skldp.laws._categories import ResponseLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
+from skldp.laws._hadamard import HadamardLaw
+from skldp.laws._hashing import HashingLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
@@ -44,8 +45,8 @@ POLICY = Policy(
         CategoryField("city", ("Köln", "Ulm", 7, True, None), RandomizedResponse(1.0, 5).integer_law, unknown=None),
         CategoryField("bits", ("a", "b", "c"), UnaryEncoding(1.0, 3, "oue").integer_law),
         CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
-        CategoryField("hash", tuple(range(20)), LocalHashing(1.0, 20).integer_law),
-        CategoryField("row", tuple(range(20)), HadamardResponse(2.0, 20).integer_law),
+        CategoryField("hash", tuple(range(20)), OneHotLocalHashing(1.0, 20).integer_law),
+        CategoryField("row", tuple(range(20)), HadamardLaw(20, 4, 8, miss_count=8973987426844711012)),
         NumberField("since", 18262.0, 20088.0, Duchi(3.0).integer_law, whole=True, missing=19000.0, is_date=True),
         NumberField("bins", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0).integer_law),
         NumberField("knots", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
@@ -83,7 +84,7 @@ PAIRS = Policy(
         for a, b, kind, n in (
             ("age", "city", RandomizedResponse, 12),
             ("pay", "age", SubsetSelection, 16),
-            ("city", "pay", LocalHashing, 12),
+            ("city", "pay", OneHotLocalHashing, 12),
         )
     ),
     n_sampled=1,

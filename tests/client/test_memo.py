@@ -18,7 +18,7 @@ from skldp.client._memo import KeptField, _Answer, kept_report
 from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
 

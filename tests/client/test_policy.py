@@ -17,9 +17,9 @@ from skldp.client._fields import NumberField, NumbersField
 from skldp.client._report_bytes import pack
 from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
-from skldp.laws._categories import UnaryLaw
+from skldp.laws._bits_of_codes import UnaryLaw
 from skldp.mechanisms import Duchi, RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 SECRET = 41.5

@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from laws import Reports, hadamard, hashing
 
 from skldp.collection._answer_scores import (
     CellScores,
+    CodeScores,
     StepScores,
-    code_scores,
     grouped_sums,
     numbers,
     squares,
@@ -19,9 +20,7 @@ from skldp.laws._integers import UnitLaw
 from skldp.laws._lattice import MixtureLaw
 from skldp.laws._numbers import BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._distribution import Ramps
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 
@@ -90,17 +89,17 @@ CODES = [
     UnaryEncoding(2.0, 9),
     SubsetSelection(1.0, 2),
     SubsetSelection(0.5, 9),
-    LocalHashing(1.0, 5),
-    LocalHashing(0.7, 11),
-    HadamardResponse(1.0, 2),
-    HadamardResponse(0.5, 6),
-    HadamardResponse(2.5, 13),
+    hashing(1.0, 5),
+    hashing(0.7, 11),
+    hadamard(1.0, 2),
+    hadamard(0.5, 6),
+    hadamard(2.5, 13, 2),
 ]
 
 
 def code_chances(law, code, mechanism):
     """The exact law of the answers to a code, by the mechanism for tables where that has one of its reports."""
-    if isinstance(mechanism, LocalHashing | HadamardResponse):
+    if isinstance(mechanism, Reports):
         return np.exp(mechanism.log_likelihood(np.arange(law.n_answers), code))
     if isinstance(mechanism, SubsetSelection):
         rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))
@@ -116,7 +115,7 @@ def code_chances(law, code, mechanism):
 @pytest.mark.parametrize("mechanism", CODES, ids=repr)
 def test_scores_of_codes_are_without_bias(mechanism):
     law = mechanism.integer_law
-    parts, n = code_scores(law), law.n_codes
+    parts, n = CodeScores(law), law.n_codes
     answers = np.arange(law.n_answers, dtype=np.uint8 if law.n_answers <= 256 else np.uint16)
     table = np.array([parts.scores(answers, code) for code in range(n)])
     np.testing.assert_allclose(table.min(axis=1), parts.low)
@@ -141,7 +140,7 @@ def test_bits_are_read_in_their_order(n):
     else:
         data = b"".join(number.to_bytes(size, "big") for number in numbers_of)
         answers = np.frombuffer(data, np.uint8).reshape(-1, size)
-    parts = code_scores(UnaryEncoding(1.0, n).integer_law)
+    parts = CodeScores(UnaryEncoding(1.0, n).integer_law)
     weights = rng.normal(size=7)
     for code in range(n):
         np.testing.assert_array_equal(parts.scores(answers, code) > 0, table[:, code] == 1)
@@ -155,7 +154,7 @@ def test_sums_are_those_of_scores():
     rng = np.random.default_rng(0)
     weights = rng.normal(size=50)
     law = Hybrid(2.0, 6).integer_law
-    cases = [(code_scores(one.integer_law), one.integer_law.n_answers) for one in CODES]
+    cases = [(CodeScores(one.integer_law), one.integer_law.n_answers) for one in CODES]
     cases.append((CellScores(*law.responses(np.linspace(-1, 1, 5))), law.n_answers))
     ramps = Ramps(law.lattice, np.array([-0.5, 0.2, 0.7]), np.full(3, 0.1), law.lattice_count / 2**64)
     cases += [(StepScores(ramps), law.n_answers)]

@@ -10,7 +10,7 @@ from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField
 from skldp.collection._report_tables import report_schema
 from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 
 pa = pytest.importorskip("pyarrow")
 

@@ -8,14 +8,14 @@ import pytest
 from scipy.stats import beta, norm
 
 from skldp.client._fields import NumberField
-from skldp.collection._answer_scores import code_scores, numbers, squares
+from skldp.collection._answer_scores import CodeScores, numbers, squares
 from skldp.collection._survey_estimates import quantile_estimate, quotients
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._numbers import SampledLaw
 from skldp.mechanisms import Piecewise, bitrand
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS, make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, make_mechanism
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave
@@ -207,7 +207,7 @@ def test_shares_of_categories_are_without_bias(law):
     chances = code_chances(law)
     np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-12)
     for shares in CODES:
-        values, squares_of = code_scores(law).sums(answers_of(law), shares @ chances)
+        values, squares_of = CodeScores(law).sums(answers_of(law), shares @ chances)
         check(values, shares, squares_of, law.name)
 
 

@@ -2,23 +2,24 @@
 
 import numpy as np
 import pytest
+from laws import hadamard, hashing
 
 from skldp import Collector
 from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField, NumbersField
-from skldp.collection._answer_scores import code_scores
+from skldp.collection._answer_scores import CodeScores
 from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import bitrand
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid
 
 N_CODES = 11
 MECHANISMS = [
-    kind(epsilon, N_CODES) for kind in (SubsetSelection, LocalHashing, HadamardResponse) for epsilon in (0.5, 2.0)
+    kind(epsilon, N_CODES, *more)
+    for kind, *more in ((SubsetSelection,), (hashing,), (hadamard,), (hadamard, 4))
+    for epsilon in (0.5, 2.0)
 ]
 
 
@@ -32,7 +33,7 @@ def test_the_mean_score_of_a_code_is_1_for_its_own_and_0_for_all_others(mechanis
     chances = np.array(
         [np.exp(mechanism.log_likelihood(reports, np.full(len(answers), code))) for code in range(N_CODES)]
     )
-    scores = code_scores(law)
+    scores = CodeScores(law)
     each = np.array([scores.scores(answers, code) for code in range(N_CODES)])
     np.testing.assert_allclose(chances @ each.T, np.eye(N_CODES), atol=1e-9)
     assert (each >= scores.low[:, None] - 1e-12).all()
@@ -57,9 +58,9 @@ def collector():
             NumbersField("signs", (NumberColumn("d", 0, 1), NumberColumn("e", 0, 1)), DuchiVector(2.0, 2).integer_law),
             NumberField("binary", 0.0, 1.0, bits),
             NumberField("bins", 0.0, 1.0, bins),
-            CategoryField("hash", values, LocalHashing(2.0, N_CODES).integer_law),
+            CategoryField("hash", values, hashing(2.0, N_CODES).integer_law),
             CategoryField("set", values, SubsetSelection(2.0, N_CODES).integer_law),
-            CategoryField("row", values, HadamardResponse(2.0, N_CODES).integer_law),
+            CategoryField("row", values, hadamard(2.0, N_CODES, 4).integer_law),
         ),
     )
     words = np.random.default_rng(7)

@@ -12,7 +12,7 @@ from skldp.client._report_bytes import header
 from skldp.collection import _report_files
 from skldp.collection._report_tables import batch_of_reports, has_reports
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

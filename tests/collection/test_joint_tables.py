@@ -15,7 +15,7 @@ from skldp.client import CategoryField, Policy
 from skldp.client._fields import PairField
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 
 AGE, PAY = NumberColumn("age", 0.0, 100.0), NumberColumn("pay", -1.0, 3.0, whole=True)
 CITY, SEX = CategoryColumn("city", ("Bonn", "Köln", None)), CategoryColumn("sex", ("f", "m"))
@@ -220,7 +220,7 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
     assert one.n_sampled == 1
     made, alone = one.fields
     assert alone.name == "s"
-    assert made.law == make_categorical_mechanism("best", 2.0, 6).law.integer_law
+    assert made.law == make_categorical_mechanism("best", 2.0, 6).integer_law
     for each in (policy, one):
         collector = Collector(each)
         for _ in range(60):

@@ -7,7 +7,7 @@ from skldp import Collector
 from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 ALIKE = (1, "1", None, "missing", True, "True")

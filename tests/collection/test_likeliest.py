@@ -1,18 +1,17 @@
 import numpy as np
 import pytest
+from laws import hadamard, hashing
 
-from skldp.collection._answer_scores import code_scores
-from skldp.collection._likeliest import _products, likeliest_codes
+from skldp.collection._answer_scores import CodeScores
+from skldp.collection._likeliest import likeliest_codes
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 
 # Hash functions of one digit, of digits that the categories fill or hardly fill, and of small and large primes.
 LAWS = [
-    *(LocalHashing(epsilon, k) for epsilon, k in ((1.0, 5), (5.0, 3), (0.1, 60), (1.0, 30), (3.5, 200), (2.0, 100))),
-    *(HadamardResponse(epsilon, k) for epsilon, k in ((1.0, 5), (3.0, 30), (5.0, 200))),
+    *(hashing(epsilon, k) for epsilon, k in ((1.0, 5), (5.0, 3), (0.1, 60), (1.0, 30), (3.5, 200), (2.0, 100))),
+    *(hadamard(*one) for one in ((1.0, 5), (3.0, 30, 16), (5.0, 200, 32))),
     RandomizedResponse(1.0, 7),
     SubsetSelection(1.0, 9),
     UnaryEncoding(1.0, 9),
@@ -37,9 +36,8 @@ def test_products_are_those_of_each_report(mechanism):
     """Against the table of what each report supports, with weights that differ between reports."""
     rng, k = np.random.default_rng(1), mechanism.n_classes
     answers = answers_of(mechanism, 300, rng)
-    scores = code_scores(mechanism.integer_law)
-    table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
-    found = _products(mechanism.integer_law, answers)
+    table = np.array([mechanism.integer_law.supports(answers, code) for code in range(k)], dtype=float)
+    found = mechanism.integer_law.products(answers)
     assert found.counts.sum() == 300
     shares = rng.dirichlet(np.ones(k))
     each = np.repeat(found.supported(shares), found.counts.astype(int))
@@ -54,8 +52,7 @@ def test_no_shares_are_likelier_than_the_certificate_allows(mechanism):
     rng, k = np.random.default_rng(2), mechanism.n_classes
     answers = answers_of(mechanism, 3_000, rng)
     law = mechanism.integer_law
-    scores = code_scores(law)
-    table = np.array([scores.supports(answers, code) for code in range(k)], dtype=float)
+    table = np.array([law.supports(answers, code) for code in range(k)], dtype=float)
     more = np.expm1(law.epsilon)
     found = likeliest_codes(law, answers)
     assert (found >= 0).all()
@@ -73,7 +70,7 @@ def test_shares_stay_as_even_as_the_certificate_allows():
     rows = mechanism.release(np.arange(4_000)[:, None] % 400, noise_from(np.random.default_rng(6))).rows
     law = mechanism.integer_law
     answers = np.packbits(rows, axis=1)
-    projected = project_onto_simplex(code_scores(law).sums(answers, np.ones(4_000))[0][None] / 4_000)[0]
+    projected = project_onto_simplex(CodeScores(law).sums(answers, np.ones(4_000))[0][None] / 4_000)[0]
     found = likeliest_codes(law, answers)
     assert ((found - 1 / 400) ** 2).sum() < 0.7 * ((projected - 1 / 400) ** 2).sum()
 
@@ -82,7 +79,7 @@ def test_shares_stay_as_even_as_the_certificate_allows():
 @pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 def test_a_million_reports_of_many_categories_are_estimated():
     """Their table of bits would have 10^11 of them."""
-    mechanism = HadamardResponse(2.0, 100_000)
+    mechanism = hadamard(2.0, 100_000, 4)
     codes = np.minimum(np.random.default_rng(4).geometric(0.2, 1_000_000) - 1, 99_999)
     released = mechanism.release(codes[:, None], noise_from(np.random.default_rng(5))).rows
     found = likeliest_codes(mechanism.integer_law, released[:, 0].astype(np.uint32))

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from laws import hadamard, hashing
 
 from skldp import Collector
 from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.domains._declared_columns import CategoryColumn, NumberColumn
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
@@ -49,9 +48,9 @@ FIELDS = (
     CategoryField("city", tuple("abcde"), RandomizedResponse(1.0, 5).integer_law),
     CategoryField("bits", tuple("abc"), UnaryEncoding(1.0, 3, "oue").integer_law),
     CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
-    CategoryField("hash", tuple(range(9)), LocalHashing(1.0, 9).integer_law),
-    CategoryField("row", tuple(range(9)), HadamardResponse(2.0, 9).integer_law),
-    CategoryField("rows", tuple(range(7)), HadamardResponse(0.5, 7).integer_law),
+    CategoryField("hash", tuple(range(9)), hashing(1.0, 9).integer_law),
+    CategoryField("row", tuple(range(9)), hadamard(2.0, 9, 4).integer_law),
+    CategoryField("rows", tuple(range(7)), hadamard(0.5, 7).integer_law),
 )
 
 
@@ -134,7 +133,7 @@ def pairs_policy(kind, n_knots=3):
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "near"),
-    [(RandomizedResponse, 0.03), (SubsetSelection, 0.03), (UnaryEncoding, 0.1), (LocalHashing, 0.2)],
+    [(RandomizedResponse, 0.03), (SubsetSelection, 0.03), (UnaryEncoding, 0.1), (OneHotLocalHashing, 0.2)],
 )
 def test_columns_of_pairs_have_the_errors_of_a_survey(kind, near):
     policy, n, rng = pairs_policy(kind), 9000, np.random.default_rng(0)

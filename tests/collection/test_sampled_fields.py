@@ -11,7 +11,7 @@ from skldp.client import CategoryField, Policy
 from skldp.client._fields import NumberField, NumbersField
 from skldp.domains._declared_columns import NumberColumn
 from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._unary import SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 CITY = CategoryField("city", ("Bonn", "Köln", "Ulm", None), RandomizedResponse(2.0, 4).integer_law, unknown=None)

@@ -8,10 +8,10 @@ import pytest
 from scipy import special
 from scipy.stats import binom
 
-from skldp.collection._answer_scores import Scores, code_scores
+from skldp.collection._answer_scores import CodeScores, Scores
 from skldp.collection._survey_estimates import Sums, quantile_estimate, quotients, variance
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.categorical._unary import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._distribution import DistributionEstimate
 
 SHARES = [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0]
@@ -34,13 +34,13 @@ def test_an_interval_of_a_share_holds_it_at_its_level_for_any_number_of_reports(
     """By the chances of all counts. By normal means it was .905 of .95 at 25 reports, epsilon 4 and a share of .01."""
     for mechanism in (RandomizedResponse, UnaryEncoding):
         law = mechanism(epsilon, n_codes).integer_law
-        codes = code_scores(law)
+        codes, (p, q) = CodeScores(law), law.support
         assert codes.two_valued
         hits = np.arange(n + 1)
         low, high = (np.full(n + 1, end[0]) for end in (codes.low, codes.high))
         sums = hits * high + (n - hits) * low, hits * high**2 + (n - hits) * low**2
         of_all = Sums(*sums, sums[0], float(n), float(n), low, high, 1.0, 1.0, two_valued=True)
-        chances = [binom.pmf(hits, n, share * codes.p + (1 - share) * codes.q) for share in SHARES]
+        chances = [binom.pmf(hits, n, share * p + (1 - share) * q) for share in SHARES]
         for level in (0.9, 0.95, 0.999):
             found = quotients(of_all, n, level, "", tuple(map(str, hits)))
             for share, chance in zip(SHARES, chances, strict=True):

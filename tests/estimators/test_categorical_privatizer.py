@@ -9,7 +9,7 @@ from sklearn.preprocessing import OneHotEncoder
 from skldp.estimators import _base as base
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.exceptions import LearntDomainWarning
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 
 MECHANISMS = [*CATEGORICAL_MECHANISMS, "best"]
 each = pytest.mark.parametrize("mechanism", MECHANISMS)

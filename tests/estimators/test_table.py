@@ -144,7 +144,7 @@ def test_every_column_is_released_by_its_own_law():
     released = table.fit_transform(frame)
     keep = RandomizedResponse(1.0, 4)
     counts = released[:, 1:].sum(axis=0)
-    assert chi_square_pvalue(counts, [keep.keep_probability] + [keep.other_probability] * 3) > THRESHOLD
+    assert chi_square_pvalue(counts, [keep.p] + [keep.q] * 3) > THRESHOLD
     high = released[:, 0] > 50
     span = 50 / np.tanh(0.5)
     np.testing.assert_allclose(np.unique(released[:, 0]), [50 - span, 50 + span])

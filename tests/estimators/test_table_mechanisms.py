@@ -16,7 +16,7 @@ from skldp.domains._columns import Categories
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
 from skldp.mechanisms import Columns
 from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms.categorical._catalogue import CATEGORICAL_MECHANISMS
+from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import NumberOrMissing
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")

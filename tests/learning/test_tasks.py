@@ -14,7 +14,7 @@ from skldp.learning import Person, Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts, symmetric_matrix
 from skldp.mechanisms import Noise, noise_from
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
 RNG = np.random.default_rng(0)

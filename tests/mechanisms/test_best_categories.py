@@ -5,12 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._catalogue import (
+from skldp.mechanisms.categorical._one_hot import (
     CATEGORICAL_MECHANISMS,
+    OneHotLocalHashing,
+    OneHotRandomizedResponse,
+    SubsetSelection,
     best_categorical_mechanism,
 )
-from skldp.mechanisms.categorical._local_hashing import OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection
 
 
 @settings(max_examples=50, deadline=None)

@@ -7,17 +7,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from laws import hadamard, hashing
 
-from skldp.laws._categories import HadamardLaw, HashingLaw, ResponseLaw, SubsetLaw
+from skldp.laws._bits_of_codes import SubsetLaw
+from skldp.laws._categories import ResponseLaw
+from skldp.laws._hadamard import HadamardLaw
+from skldp.laws._hashing import HashingLaw
 from skldp.laws._integers import law_from_dict, uniform_below, uniform_subset
-from skldp.mechanisms.categorical._hadamard import HadamardResponse
-from skldp.mechanisms.categorical._local_hashing import LocalHashing, OneHotLocalHashing
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 
 MECHANISMS = [
     *(SubsetSelection(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 6)),
-    *(LocalHashing(epsilon, n) for epsilon in (0.5, 1.0, 2.0) for n in (2, 5, 11)),
-    *(HadamardResponse(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 7, 11)),
+    *(hashing(epsilon, n) for epsilon in (0.5, 1.0, 2.0) for n in (2, 5, 11)),
+    *(hadamard(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 7, 11)),
+    *(hadamard(3.0, n, n_blocks) for n, n_blocks in ((2, 8), (7, 2), (11, 4))),
 ]
 
 
@@ -90,10 +93,6 @@ def test_epsilon_is_the_worst_ratio_and_a_law_is_its_integers(mechanism):
     assert law_from_dict(law.to_dict()) == law
 
 
-def test_one_hot_hashing_is_hashing():
-    assert OneHotLocalHashing(1.0, 50).integer_law == LocalHashing(1.0, 50).integer_law
-
-
 def test_a_number_below_another_favours_none():
     assert draws(lambda words: uniform_below(3, words), [3]) == {0: 1, 1: 1, 2: 1}
     # 2^64 is 1 more than a multiple of 3: the last word is drawn anew.
@@ -126,7 +125,7 @@ def test_a_set_of_another_size_is_no_answer(answer):
         lambda: SubsetLaw(4, 2, 0),  # a set without the true code never comes: epsilon would be infinite
         lambda: SubsetLaw(4, 2, 2**64),
         lambda: SubsetLaw(4, 1, 2**64 - 5),  # sets without the true code are favoured: another epsilon
-        lambda: SubsetLaw(4097, 2, 5),
+        lambda: SubsetLaw(4097, 2, 5).check_size(),
         lambda: SubsetLaw(4, (2,), 5),
         lambda: HashingLaw(1, 3, 5),
         lambda: HashingLaw(9, 4, 5),  # linear functions modulo 4 do not share out pairs evenly

@@ -13,7 +13,7 @@ from skldp.domains._columns import Categories, Integers, Interval
 from skldp.mechanisms import Columns, Duchi, FieldKey, Piecewise, PrivUnit, RandomizedResponse, ReleaseKey
 from skldp.mechanisms._field_key import _on_grid, law_text
 from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, ThreeOutputs
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
@@ -40,7 +40,7 @@ def answers(key=KEY, mechanism=COIN, value=0, people=PEOPLE):
 
 def agree_by_chance(one, other):
     """Whether two columns of answers to one coin agree as often as independent ones."""
-    p = COIN.keep_probability
+    p = COIN.p
     return binomial_pvalue((one == other).sum(), one.size, p**2 + (1 - p) ** 2) > THRESHOLD
 
 
@@ -65,7 +65,7 @@ class TestAttacks:
     def test_two_laws_share_no_noise(self):
         """Of one word with two thresholds, whoever sees both answers would know what no epsilon bounds."""
         near = RandomizedResponse(0.5 + 1e-9, 2)
-        assert near.other_count != COIN.other_count
+        assert near.law.other_count != COIN.law.other_count
         assert agree_by_chance(answers(), answers(mechanism=near))
         # The same integers, read by another mechanism from other places of its words.
         assert Hybrid(0.1).integer_law == Duchi(0.1).integer_law
@@ -74,12 +74,12 @@ class TestAttacks:
 
     def test_two_people_of_one_value_share_no_noise(self):
         given = answers()
-        assert binomial_pvalue(given.sum(), given.size, COIN.other_probability) > THRESHOLD
+        assert binomial_pvalue(given.sum(), given.size, COIN.q) > THRESHOLD
         assert agree_by_chance(given[:-1], given[1:])
         assert agree_by_chance(given, answers(people=[f"{one}th" for one in PEOPLE]))
 
     def test_two_values_of_one_person_share_no_noise(self):
-        p = COIN.keep_probability
+        p = COIN.p
         kept, flipped = answers(value=0) == 0, answers(value=1) == 1
         assert binomial_pvalue((kept & flipped).sum(), kept.size, p**2) > THRESHOLD
 

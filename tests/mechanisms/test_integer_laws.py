@@ -8,12 +8,13 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from skldp.laws._categories import ResponseLaw, UnaryLaw
+from skldp.laws._bits_of_codes import UnaryLaw
+from skldp.laws._categories import ResponseLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._integers import LAWS, IntegerLaw, law_from_dict, secure_words, words_of
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, HybridThreeOutputs, ThreeOutputs
 
 EPSILONS = [1e-3, 0.5, 1.0, 2.0, 4.0, 10.0]
@@ -88,15 +89,15 @@ def test_codes_have_the_probabilities_of_the_mechanism(mechanism):
     law = mechanism.integer_law
     for code in {0, 1, mechanism.n_classes - 1}:
         counts = law_of_words(law, code)
-        assert counts.pop(code) == mechanism.keep_count
-        assert counts == dict.fromkeys(set(range(mechanism.n_classes)) - {code}, mechanism.other_count)
+        assert counts.pop(code) == mechanism.law.own_count
+        assert counts == dict.fromkeys(set(range(mechanism.n_classes)) - {code}, mechanism.law.other_count)
 
 
 @pytest.mark.parametrize("variant", ["sue", "oue"])
 def test_bits_are_set_by_their_own_words(variant):
     mechanism = UnaryEncoding(1.0, 3, variant)
     law = mechanism.integer_law
-    own, other = mechanism.own_count, mechanism.other_count
+    own, other = mechanism.law.own_count, mechanism.law.other_count
     assert law.draw(1, iter([other - 1, own - 1, other - 1])) == 0b111
     assert law.draw(1, iter([other, own, other])) == 0
     assert law.draw(0, iter([own - 1, other, other - 1])) == 0b101
@@ -147,13 +148,13 @@ LATTICE = Piecewise(2.0).integer_law
         lambda: ResponseLaw(2, 0),
         lambda: ResponseLaw(2, 2**63 + 1),  # the other code more often than the true one: another law's epsilon
         lambda: ResponseLaw(4, 2**63),
-        lambda: ResponseLaw(2**20 + 1, 1),
+        lambda: ResponseLaw(2**20 + 1, 1).check_size(),
         lambda: ResponseLaw(2, True),
         lambda: ResponseLaw(2, 0.5),
         lambda: UnaryLaw(2, 2**64, 1),  # a bit that is certain
         lambda: UnaryLaw(2, 2**63, 0),
         lambda: UnaryLaw(2, 5, 5),
-        lambda: UnaryLaw(4097, 2**63, 5),
+        lambda: UnaryLaw(4097, 2**63, 5).check_size(),
         lambda: TwoAnswersLaw(0),
         lambda: TwoAnswersLaw(-5),
         lambda: TwoAnswersLaw(2**63),  # certain at the ends

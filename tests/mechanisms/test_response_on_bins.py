@@ -181,9 +181,9 @@ def test_the_answers_to_a_number_have_the_integers_of_the_guarantee(epsilon, unb
     laws = [lengths(intervals(lambda draw, n=n: answer(n, draw), 0, WORD), WORD) for n in numbers.tolist()[:5]]
     assert {value for one in laws for value in one} == set(law.answers.tolist())
     assert_is_the_guarantee(laws, law.guarantee().epsilon)
-    assert [one[value] for one, value in zip(laws, law.answers.tolist(), strict=False)] == [law.inner.keep_count] * len(
-        laws
-    )
+    assert [one[value] for one, value in zip(laws, law.answers.tolist(), strict=False)] == [
+        law.inner.law.own_count
+    ] * len(laws)
 
 
 def test_a_number_is_rounded_to_a_neighbour_by_exactly_its_share_of_draws():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
+from skldp.laws._categories import CodeShifts, bernoulli
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms._noise import RowNoise, bernoulli
+from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms._rows import Workspace
-from skldp.mechanisms.categorical import _randomized_response as randomized_response
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 
 WORD = 2**64
 # 16 bits decide most draws, 48 more the others.
@@ -79,17 +79,18 @@ def test_randomized_response_draws_the_integers_of_its_guarantee(kind, epsilon, 
     law = kind(epsilon, n_classes)
     laws = [sampled_law(law, code) for code in range(n_classes)]
     assert_is_the_guarantee(laws, law.guarantee().epsilon)
-    keep = getattr(law, "law", law).keep_count
+    keep = law.law.own_count
     assert [one[code] for code, one in enumerate(laws)] == [keep] * n_classes
 
 
 def test_randomized_response_of_many_classes_needs_no_table(monkeypatch):
-    monkeypatch.setattr(randomized_response, "_LARGEST_TABLED", 1)
+    monkeypatch.setattr(CodeShifts, "_MOST_TABLED", 1)
     law = RandomizedResponse(1.0, 5)
     laws = [sampled_law(law, code, pieces=(64,)) for code in range(5)]
     assert_is_the_guarantee(laws, law.guarantee().epsilon)
     assert laws == [
-        {answer: law.keep_count if answer == code else law.other_count for answer in range(5)} for code in range(5)
+        {answer: law.law.own_count if answer == code else law.law.other_count for answer in range(5)}
+        for code in range(5)
     ]
 
 
@@ -97,7 +98,7 @@ def test_randomized_response_is_the_same_in_every_block(monkeypatch):
     monkeypatch.setattr(RandomizedResponse, "block_cells", 4)
     law = RandomizedResponse(1.0, 3)
     codes = np.arange(9)[:, None] % 3
-    for edge in (law.other_count, 2 * law.other_count):
+    for edge in (law.law.other_count, 2 * law.law.other_count):
         for draw in (edge - 1, edge, edge + 1):
             one = law.release([[0]], OneDraw(draw, PIECES)).rows[0, 0]
             many = law.release(codes, OneDraw(draw, PIECES)).rows
@@ -138,7 +139,7 @@ def test_unary_bits_are_the_integers_of_their_guarantee(variant, epsilon):
 
 def test_a_record_draws_each_column_by_its_own_law():
     record = CategoricalRecord(2.0, (3, 2), "oue")
-    count = record.parts[0].other_count
+    count = record.parts[0].law.other_count
     for draw in (count - 1, count, 2**63 - 1, 2**63):
         whole = record.release([[1, 0]], OneDraw(draw, PIECES)).rows[0]
         parts = [
@@ -150,7 +151,7 @@ def test_a_record_draws_each_column_by_its_own_law():
 
 @pytest.mark.parametrize("count", [1, 2, 2**48 - 1, 2**48, 2**48 + 1, 2**62 + 1])
 def test_each_class_has_its_count_wherever_its_edges_lie_among_the_first_16_bits(count):
-    shifts = randomized_response.CodeShifts(4, count)
+    shifts = CodeShifts(4, count)
 
     def answer(draw):
         out = np.empty((1, 1), dtype=np.int64)

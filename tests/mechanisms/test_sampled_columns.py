@@ -16,7 +16,7 @@ from skldp.domains._domain import Codes
 from skldp.mechanisms import estimate_frequencies
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord
 from skldp.mechanisms._shares import automatic_n_asked, number_of_sampled_columns, sampled_shares
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse
 from skldp.shuffle._blanket_laws import pair_laws
 from tests.laws import THRESHOLD, chi_square_pvalue
 
@@ -54,7 +54,7 @@ def _answers(part, code):
 
 def _counts(part):
     if isinstance(part, OneHotRandomizedResponse):
-        return part.law.keep_count, part.law.other_count
+        return part.law.own_count, part.law.other_count
     _, other, own = part.code_counts
     return own, other
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, PicksThenDraw, assert_is_the_guarantee, chi_square_pvalue, intervals, lengths, seeded
 
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._unary import SubsetSelection
+from skldp.mechanisms.categorical._one_hot import SubsetSelection
 
 WORD = 2**64
 # Sets of one and of two categories, of a few and of nearly half of them.
@@ -58,7 +58,7 @@ def test_the_sets_that_are_drawn_are_those_of_the_guarantee(epsilon, k):
         for members, count in drawn.items():
             held = code in members
             n_alike = math.comb(k - 1, w - 1) if held else math.comb(k - 1, w)
-            assert count * n_alike * WORD == (law.own_count if held else law.miss_count) * total
+            assert count * n_alike * WORD == (law.law.own_count if held else law.law.miss_count) * total
         laws.append(drawn)
     assert_is_the_guarantee(laws, law.guarantee().epsilon)
     assert law.guarantee().epsilon <= epsilon
@@ -73,8 +73,8 @@ def test_integers_are_the_papers_probabilities_rounded_to_the_private_side(epsil
     with localcontext() as context:
         context.prec = 60
         # Integers are made for an epsilon up to 2^-50 of it smaller, and p(1 - p) is at most a quarter.
-        assert 0 <= ideal(epsilon, k, w) * WORD - law.own_count < 1 + Decimal(epsilon) * 2**12
-    assert law.own_count + law.miss_count == WORD
+        assert 0 <= ideal(epsilon, k, w) * WORD - law.law.own_count < 1 + Decimal(epsilon) * 2**12
+    assert law.law.own_count + law.law.miss_count == WORD
     assert law.exact_epsilon <= epsilon
     assert law.guarantee().epsilon == law.exact_epsilon
     if epsilon < 20:

@@ -13,7 +13,7 @@ from laws import THRESHOLD, chi_square_pvalue, seeded
 from skldp.laws._odds import split_epsilon
 from skldp.mechanisms import estimate_frequencies
 from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms.categorical._unary import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 
 epsilons = st.floats(1e-3, 20)
 variants = st.sampled_from(["sue", "oue"])

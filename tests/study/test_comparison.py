@@ -56,7 +56,7 @@ def test_all_points_stand_in_one_table_and_in_one_file(tmp_path):
     assert len(table.rows) == 2 + 2 * len(NAMES)
     assert [row[1] for row in table.rows[2:4]] == ["4", "40"]
     assert table.headings[1:3] == ("stated ε", "exact ε")
-    assert table.note == "Epsilons are of one complete record with its target."
+    assert table.note.startswith("Epsilons are of one complete record with its target.")
     comparison.to_csv(tmp_path / "study.csv")
     with (tmp_path / "study.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -109,7 +109,7 @@ def test_nobody_is_surely_better_than_the_likelihood(name, fixed_noise):
         ({"n_trials": 0}, "n_trials must be a whole number of at least 1"),
         ({"confidence": 1.0}, "confidence must lie inside"),
         ({"candidates": WORDS[:1]}, "candidates must be at least two"),
-        ({"candidates": WORDS[[0, 1, 0]]}, "candidates must all be different"),
+        ({"candidates": WORDS[[0, 1, 0]]}, "candidates must be two or more, all different"),
         ({"candidates": [[1.0], [2.0, 3.0]]}, "inhomogeneous shape"),
         ({"release": lambda rows: rows[:1]}, "one output, a number or a vector"),
         ({"attacks": {"none": lambda outputs: [0]}}, "The attack 'none' must name one candidate for each of 100"),

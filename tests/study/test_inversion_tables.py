@@ -9,7 +9,7 @@ from inversion_tables import audit_table, cell_likelihood, declared_cells, recor
 from skldp import TablePrivatizer
 from skldp.domains._columns import Interval, OrMissing
 from skldp.mechanisms import Duchi, Piecewise
-from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 from skldp.study._inversion import inversion_bound, pairwise_share

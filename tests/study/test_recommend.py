@@ -12,7 +12,7 @@ from scipy.stats import kurtosis
 from skldp import privacy_guarantee
 from skldp.estimators._column_encoder import encoded_names
 from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.mechanisms.categorical._catalogue import make_categorical_mechanism
+from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study import recommend
 from skldp.study._declared_table import DeclaredTable

@@ -1,19 +1,16 @@
-r"""Unbiased frequencies from randomized answers, corrected class probabilities, and the base class of reports."""
+r"""Unbiased frequencies from randomized answers, and corrected class probabilities."""
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats, Ints, as_numbers
+from skldp._arrays import Floats, as_numbers
 from skldp._checks import check_choice
 from skldp._tables import as_frame, html_table
 from skldp._value_labels import value_labels
-from skldp.domains._domain import Codes
-from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
 
 
 def unbiased_share(answered: npt.NDArray[Any], p: float, q: float) -> Floats:
@@ -26,13 +23,6 @@ def mean_variance(p: float, q: float, n_classes: int) -> float:
     """Return the mean over the categories of the variance that one report gives to an unbiased frequency."""
     # p = q carries no information; it is refused before anything is released.
     return (p * (1 - p) + (n_classes - 1) * q * (1 - q)) / (n_classes * (p - q) ** 2) if p > q else math.inf
-
-
-def check_reports(n: int, of: str) -> None:
-    """Raise ValueError if `of` is unknown or there are too few reports."""
-    check_choice("of", of, ("sample", "population"))
-    if n < (1 if of == "sample" else 2):
-        raise ValueError(f"Frequencies of the {of} need more reports; got {n!r}.")
 
 
 def estimate_frequencies(
@@ -93,7 +83,9 @@ def estimate_frequencies(
     >>> estimate_frequencies([60, 40], n=100, p=0.75, q=0.25).frequencies.tolist()
     [0.7, 0.30000000000000004]
     """
-    check_reports(n, of)
+    check_choice("of", of, ("sample", "population"))
+    if n < (1 if of == "sample" else 2):
+        raise ValueError(f"Frequencies of the {of} need more reports; got {n!r}.")
     if not 0 <= q < p <= 1:
         raise ValueError(f"p must be larger than q, both probabilities; got p={p!r} and q={q!r}.")
     left_out = 0.0 if n_people is None else 1 - n / n_people
@@ -182,70 +174,3 @@ class FrequencyEstimate:
             [(name, f"{share:.4g}", f"{error:.2g}") for name, share, error in rows],
             ("", "frequency", "standard error"),
         )
-
-
-@dataclass(frozen=True)
-class ReportMechanism(CategoryMechanism):
-    """Base class of mechanisms of rows of one code, shape (n, 1), that release a report below `n_reports`."""
-
-    released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
-    _most_classes: ClassVar[int | None] = 2**20
-
-    @property
-    @abstractmethod
-    def n_reports(self) -> int:
-        """The number of different reports."""
-
-    @property
-    @abstractmethod
-    def worst_case_variance(self) -> float:
-        """The mean over the categories of the variance that one report gives to an unbiased frequency, at most."""
-
-    def estimate_frequencies(
-        self, reports: npt.ArrayLike, of: Literal["sample", "population"] = "sample"
-    ) -> FrequencyEstimate:
-        """Estimate without bias how often each category occurs.
-
-        Parameters
-        ----------
-        reports : array-like of int
-            Released reports, one per person.
-        of : {"sample", "population"}, default="sample"
-            As in `estimate_frequencies`.
-
-        Returns
-        -------
-        FrequencyEstimate
-            Frequencies of all categories, not clipped, since that would bias them.
-
-        Raises
-        ------
-        ValueError
-            If a report is invalid, or there are too few.
-        """
-        checked = self._reports(reports).reshape(-1)
-        check_reports(checked.size, of)
-        return self._frequencies(checked, of)
-
-    @abstractmethod
-    def _frequencies(self, checked: Ints, of: Literal["sample", "population"]) -> FrequencyEstimate:
-        """Estimate from reports that are enough."""
-
-    @abstractmethod
-    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """Return the natural log of the probability of each report given each true code (broadcast)."""
-
-    def support_probabilities(self) -> tuple[float, float]:
-        """Return the probabilities that a report supports the true category, and any single other one."""
-        raise ValueError(f"{type(self).__name__} must support all other categories alike; got several probabilities.")
-
-    @property
-    def report_bits(self) -> int:
-        """Length of a report in bits."""
-        return (self.n_reports - 1).bit_length()
-
-    def _reports(self, values: npt.ArrayLike) -> Ints:
-        """Return reports as codes; raises ValueError for other values."""
-        domain = Codes((self.n_reports,))
-        reports: Ints = domain.clip(domain.as_rows(values)).rows
-        return reports

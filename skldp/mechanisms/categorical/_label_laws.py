@@ -11,18 +11,13 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
 from skldp._checks import check_epsilon
-from skldp.domains._domain import Anywhere, Codes
+from skldp.domains._domain import Codes
 from skldp.laws._odds import DIGITS, TWO_64
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms._rows import RowMechanism, Workspace
 from skldp.mechanisms.categorical._frequency import checked_prior
-from skldp.mechanisms.categorical._randomized_response import (
-    CategoryMechanism,
-    CodeMechanism,
-    GeneralizedRandomizedResponse,
-    RandomizedResponse,
-)
+from skldp.mechanisms.categorical._randomized_response import CodeMechanism, RandomizedResponse
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._discrete_noise import discrete_laplace
 
@@ -70,7 +65,7 @@ def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:
 
 
 @dataclass(frozen=True)
-class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
+class LabelLaplaceMechanism(RandomizedResponse):
     """Arg max of the one-hot label with Laplace noise, sampled from its exact law.
 
     By symmetry every class but the true one is equally likely: k-ary randomized response at a smaller epsilon.
@@ -78,13 +73,14 @@ class LabelLaplaceMechanism(GeneralizedRandomizedResponse):
 
     _basis = "exact, of the arg max of the noisy one-hot label, from the 64-bit integer probabilities"
 
-    def _count_of_others(self) -> int:
+    @cached_property
+    def _count(self) -> int:
         others = TWO_64 - label_laplace_keep_count(self.epsilon, self.n_classes)
         return -(-others // (self.n_classes - 1))
 
 
 @dataclass(frozen=True)
-class RandomizedResponseWithPrior(CodeMechanism):
+class RandomizedResponseWithPrior(RowMechanism):
     """Randomized response over the k* most likely classes of a public prior; any other class is a uniform one of them.
 
     With k* = 1 the answer is constant, at epsilon 0. Ghazi, Golowich, Kumar, Manurangsi and Zhang, "Deep learning with
@@ -93,6 +89,8 @@ class RandomizedResponseWithPrior(CodeMechanism):
 
     epsilon: float
     prior: tuple[float, ...]
+
+    released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -228,7 +226,7 @@ class RowPriorResponse:
 
 
 @dataclass(frozen=True)
-class LabelLaplaceVectorMechanism(CategoryMechanism):
+class LabelLaplaceVectorMechanism(CodeMechanism):
     r"""A one-hot label with discrete Laplace noise of scale :math:`2 / \varepsilon` on every entry.
 
     Two labels differ by 1 in two entries, together as much as the ends of [-1, 1]. Lattice, scale and exact epsilon are
@@ -263,15 +261,6 @@ class LabelLaplaceVectorMechanism(CategoryMechanism):
     def noise_variance(self) -> float:
         """The variance of every released number."""
         return float(self.law.variance(0.0)) if self.n_classes > 1 else 0.0
-
-    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """Return the natural log of the probability of each released row given each true code."""
-        rows = Anywhere(self.n_classes).as_rows(released)
-        own = self._inside(codes).reshape(-1, 1)
-        one_hot = (own == np.arange(self.n_classes)).astype(np.float64)
-        if self.n_classes == 1:
-            return np.where(rows[:, 0] == 1, 0.0, -np.inf)
-        return np.asarray(self.law.log_likelihood(rows, one_hot).sum(axis=1))
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         out[...] = 0

@@ -14,6 +14,7 @@ from skldp._arrays import Floats, Ints
 from skldp._checks import check_choice, check_epsilon, check_integer
 from skldp.domains._columns import OrMissing
 from skldp.domains._domain import Box
+from skldp.laws._categories import bernoulli
 from skldp.laws._few_answers import worst_quadratic
 from skldp.laws._integers import IntegerLaw
 from skldp.laws._numbers import sampled_law
@@ -27,7 +28,7 @@ from skldp.laws._odds import (
     split_epsilon,
 )
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._noise import Noise, bernoulli
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, SampledFeatures, Workspace
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace

@@ -200,7 +200,7 @@ class ResponseOnBins(RowMechanism):
         """The law of the response, with places and answers rounded to multiples of 2^-53: epsilon is the same."""
         if self.answers.size == 1:
             return super().integer_law
-        response = ResponseLaw(self.answers.size, self.inner.other_count)
+        response = ResponseLaw(*self.inner.code_counts[:2])
         numbers = (self.unit_bins.places, self.unit_bins.answers)
         places, answers = (tuple(round(one * PLACES) for one in part) for part in numbers)
         return KnotsLaw(response, places) if self.unbiased else BinsLaw(response, places, answers)

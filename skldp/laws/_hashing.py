@@ -1,0 +1,222 @@
+"""Integer law of local hashing with linear hash functions, whose sums over many answers are fast transforms."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skldp._arrays import Bools, Floats, Ints
+from skldp.laws._categories import ResponseLaw
+from skldp.laws._integers import (
+    MOST_CODES,
+    Answers,
+    CodeLaw,
+    Noise,
+    Products,
+    is_prime,
+    number_of_digits,
+    uniform_below,
+)
+
+# The largest prime whose square is below 2^24.
+MOST_BUCKETS = 4093
+
+
+@dataclass(frozen=True)
+class HashingLaw(CodeLaw):
+    """Law of local hashing: a uniform linear hash function, and randomized response to the code's bucket.
+
+    `n_buckets` is a prime g. Codes have m digits in base g, the least possible number. Hash function a, from 1 to
+    g^m - 1, maps a code to the sum of the products of their digits, modulo g. The answer is
+    ``(a - 1) * n_buckets + bucket``.
+    """
+
+    name: ClassVar[str] = "local_hashing"
+    n_buckets: int
+    other_count: int
+
+    def _check(self) -> None:
+        codes = 2 <= self.n_codes <= MOST_CODES and 2 <= self.n_buckets <= MOST_BUCKETS
+        if not codes or not is_prime(self.n_buckets):
+            self._refuse(f"hash 2 to {MOST_CODES} codes to a prime number of buckets, at most {MOST_BUCKETS}")
+        # Raises on an invalid response.
+        _ = self.response
+
+    @property
+    def n_answers(self) -> int:
+        """Number of pairs of a hash function and a bucket."""
+        return self.n_hashes * self.n_buckets
+
+    @cached_property
+    def n_hashes(self) -> int:
+        """Number of hash functions."""
+        digits: int = self.n_buckets**self._n_digits
+        return digits - 1
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """Ratio of the randomized response over buckets; the hash function is independent of the code."""
+        return self.response.ratio
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Probabilities that an answer supports the true code, and any other one, whose bucket may be the same."""
+        p, other = self.response.support
+        return p, self.of_others(p, other, self.n_buckets, self.n_codes)
+
+    @staticmethod
+    def of_others(p: float, other: float, g: int, n_codes: int) -> float:
+        """Return the probability that an answer supports a code other than the true one."""
+        m = number_of_digits(n_codes, g)
+        alike = float(Fraction(g ** (m - 1) - 1, g**m - 1))
+        return alike * p + (1 - alike) * other
+
+    def draw(self, code: int, words: Iterator[int]) -> int:
+        """Draw the answer to a code from the words of the hash function and one more word."""
+        chosen = self.choose(words)
+        return chosen * self.n_buckets + self.response.draw(self.bucket(chosen, code), words)
+
+    def choose(self, words: Iterator[int]) -> int:
+        """Draw the hash function, numbered from 0."""
+        return uniform_below(self.n_hashes, words)
+
+    def bucket(self, chosen: Any, code: Any) -> Any:
+        """Return the bucket of a code, or the buckets of integers of one shape."""
+        base, total = self.n_buckets, 0
+        for place in range(self._n_digits):
+            total = total + ((chosen + 1) // base**place % base) * (code // base**place % base)
+        return total % base
+
+    def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
+        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
+        chosen = noise.integers(self.n_hashes, codes.shape)
+        self.response.draw_many(self.bucket(chosen, codes), noise, out, workspace)
+        out += chosen * self.n_buckets
+
+    def write_bits(self, answers: Ints, out: Bools) -> None:
+        """Write the bits of the codes whose bucket is that of each answer."""
+        g = self.n_buckets
+        hashes, buckets = np.divmod(answers, g)
+        hashes += 1
+        dtype = np.min_scalar_type(2 * g)
+        # Highest digit first: each code so far becomes g of them.
+        hashed = np.zeros(hashes.shape, dtype=dtype)
+        for place in range(self._n_digits - 1, -1, -1):
+            summands = (hashes // g**place % g * np.arange(g) % g).astype(dtype)
+            hashed = (hashed[:, :, None] + summands[:, None, :]).reshape(len(hashes), hashed.shape[1] * g)
+            hashed = hashed[:, : -(-self.n_codes // g**place)]
+            # Below 0, an unsigned integer wraps to a large one.
+            hashed = np.minimum(hashed, hashed - dtype.type(g))
+        np.equal(hashed, buckets.astype(dtype), out=out)
+
+    def supports(self, answers: Answers, code: int) -> Bools:
+        """Return whether each answer has the bucket of a code."""
+        hashes, buckets = np.divmod(answers.astype(np.int64), self.n_buckets)
+        return np.asarray(self.bucket(hashes, code) == buckets)
+
+    def supporting(self, answers: Answers, weights: Floats) -> Floats:
+        """Return the sums of weights of the answers that support each code, by one transform."""
+        return self._tables.supporting(self._tables.keys(answers.astype(np.int64)), weights)
+
+    def products(self, answers: Answers) -> Products:
+        """Return the answers that support different codes, with their two products."""
+        tables = self._tables
+        keys, counts = np.unique(tables.keys(answers.astype(np.int64)), return_counts=True)
+        return Products(
+            counts.astype(np.float64),
+            lambda shares: tables.supported(keys, shares),
+            lambda parts: tables.supporting(keys, parts),
+        )
+
+    @cached_property
+    def response(self) -> ResponseLaw:
+        """The randomized response over buckets."""
+        return ResponseLaw(self.n_buckets, self.other_count)
+
+    @property
+    def _tables(self) -> "LinearHashes":
+        return linear_hashes(self.n_codes, self.n_buckets)
+
+    @cached_property
+    def _n_digits(self) -> int:
+        return number_of_digits(self.n_codes, self.n_buckets)
+
+
+@lru_cache(maxsize=4)
+def linear_hashes(n_classes: int, g: int) -> "LinearHashes":
+    """Return the tables of the hash functions of some categories and buckets."""
+    return LinearHashes(n_classes, g)
+
+
+class LinearHashes:
+    r"""Sums over what reports of linear hash functions support, by Fourier transforms.
+
+    With :math:`\hat f` the transform of the shares over the digits of the categories, the sums of each bucket by a hash
+    function a are the transform over :math:`\omega` of :math:`\hat f(\omega a)`. A multiple c a with the bucket c y
+    supports the same categories, so one function of each line is enough.
+    """
+
+    def __init__(self, n_classes: int, g: int) -> None:
+        m = number_of_digits(n_classes, g)
+        n_low = m if m == 1 or g**m <= 4 * n_classes else m - 1
+        self._n_classes, self._g, self._size, self._shape = n_classes, g, g**n_low, (g,) * n_low
+        self._n_tables = -(-n_classes // self._size)
+        points, places = np.arange(self._size), g ** np.arange(n_low)
+        digits = points[:, None] // places % g
+        self._inverse = np.array([0, *(pow(one, -1, g) for one in range(1, g))])
+        # The lowest digit that is not 0 makes a function the first of its line; 0 is a line of its own.
+        self._factor = self._inverse[digits[points, (digits != 0).argmax(axis=1)]]
+        lines, line_of = np.unique((digits * self._factor[:, None] % g) @ places, return_inverse=True)
+        self._n_lines, self._line_of = len(lines), line_of.reshape(-1)
+        half = np.arange(g // 2 + 1)
+        self._frequencies, self._opposite = (np.zeros((len(lines), len(half)), dtype=np.int64) for _ in range(2))
+        for i, place in enumerate(places.tolist()):
+            self._frequencies += digits[lines, i, None] * half % g * place
+            self._opposite += digits[lines, i, None] * (g - half) % g * place
+
+    def keys(self, reports: Ints) -> Ints:
+        """Return the same number for reports that support the same categories."""
+        g = self._g
+        hashes, buckets = np.divmod(reports, g)
+        high, low = np.divmod(hashes + 1, self._size)
+        scale = np.where(low > 0, self._factor[low], self._inverse[high])
+        return np.asarray((self._line_of[low] * g + high * scale % g) * g + buckets * scale % g)
+
+    def supported(self, keys: Ints, shares: Floats) -> Floats:
+        """Return the sum of the shares of the categories that each key supports."""
+        # A device has no scipy.
+        from scipy import fft
+
+        padded = np.zeros(self._n_tables * self._size)
+        padded[: self._n_classes] = shares
+        total = np.zeros(len(keys))
+        for table, cells in zip(padded.reshape(self._n_tables, *self._shape), self._cells(keys), strict=True):
+            transformed = fft.fftn(table).reshape(-1)[self._frequencies]
+            total += fft.irfft(transformed, n=self._g, axis=1).reshape(-1)[cells]
+        return total
+
+    def supporting(self, keys: Ints, weights: Floats) -> Floats:
+        """Return the sum of the weights of the keys that support each category."""
+        from scipy import fft
+
+        found, g = np.empty((self._n_tables, self._size)), self._g
+        for table, cells in enumerate(self._cells(keys)):
+            sums = np.bincount(cells, weights, self._n_lines * g).reshape(-1, g)
+            transformed = fft.rfft(sums, axis=1)
+            spectrum = np.empty(self._size, dtype=complex)
+            spectrum[self._opposite[:, 1:]] = transformed[:, 1:].conj()
+            spectrum[self._frequencies[:, 1:]] = transformed[:, 1:]
+            # All functions hold the frequency 0; the function 0 holds it g times.
+            spectrum[0] = sums.sum() - sums[0].sum() + g * sums[0, 0]
+            found[table] = fft.ifftn(spectrum.reshape(self._shape)).real.reshape(-1) * (self._size / g)
+        return found.reshape(-1)[: self._n_classes]
+
+    def _cells(self, keys: Ints) -> Iterator[Ints]:
+        """Return the line and bucket of each key among the categories of each highest digit."""
+        functions, buckets = np.divmod(keys, self._g)
+        lines, high = np.divmod(functions, self._g)
+        for table in range(self._n_tables):
+            yield lines * self._g + (buckets - high * table) % self._g

@@ -1,0 +1,325 @@
+"""Categories released as a bit for each, by the name of their law, and the choice of the best one."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from skldp._arrays import Floats
+from skldp._checks import check_choice
+from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
+from skldp.laws._hadamard import HadamardLaw
+from skldp.laws._hashing import MOST_BUCKETS, HashingLaw
+from skldp.laws._integers import CodeLaw, is_prime
+from skldp.laws._odds import TWO_64, least_count
+from skldp.mechanisms._noise import Noise
+from skldp.mechanisms._rows import Workspace
+from skldp.mechanisms.categorical._frequency import mean_variance
+from skldp.mechanisms.categorical._randomized_response import CategoryMechanism, RandomizedResponse
+
+# Beyond this the best number of buckets is above the largest one.
+_LARGEST_EPSILON = 40.0
+
+
+def original_second_moment_of(columns: Sequence["OneHotMechanism"], second_moment: Floats, mean: Floats) -> Floats:
+    """Convert the moments of released bits to those of the one-hot encoding.
+
+    A bit has the mean :math:`q + (p - q) x` given the true one x, and bits of different columns are independent given
+    the record. In one column, products are 0 and squares are the bits.
+    """
+    q = np.repeat([column.q for column in columns], [column.n_classes for column in columns])
+    gain = np.repeat([column.p - column.q for column in columns], [column.n_classes for column in columns])
+    products = second_moment - np.outer(q, mean) - np.outer(mean, q) + np.outer(q, q)
+    original: Floats = products / np.outer(gain, gain)
+    start = 0
+    for column in columns:
+        own = slice(start, start := start + column.n_classes)
+        original[own, own] = np.diag((mean[own] - q[own]) / gain[own])
+    return original
+
+
+@dataclass(frozen=True)
+class OneHotMechanism(CategoryMechanism):
+    """Base class of mechanisms that take rows of one code, shape (n, 1), and release a bit for each category.
+
+    The bit of the true category is 1 with probability `p`, and that of any single other one with probability `q`.
+    """
+
+    released_dtype: ClassVar[np.dtype] = np.dtype(bool)
+    # The working arrays take three bytes per number, fewer than elsewhere.
+    block_cells: ClassVar[int] = 262_144
+
+    @property
+    def n_outputs(self) -> int:
+        """One bit for each category."""
+        return self.n_classes
+
+    @property
+    def worst_case_variance(self) -> float:
+        """The mean over the categories of the variance that one report gives to an unbiased frequency."""
+        return mean_variance(self.p, self.q, self.n_classes)
+
+    def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
+        """Return the mean products of the one-hot encoding: the frequencies, as a diagonal matrix."""
+        return original_second_moment_of([self], second_moment, mean)
+
+    @property
+    def mean_bit(self) -> float:
+        """The mean of a released bit under uniform categories."""
+        return self.q + (self.p - self.q) / self.n_classes
+
+    def output_law(self, codes: npt.ArrayLike) -> Floats:
+        """Return the probability of a 1 in each column, one row per true code."""
+        own = self._inside(codes).reshape(-1, 1)
+        return np.where(own == np.arange(self.n_classes), self.p, self.q)
+
+    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
+        out[...] = False
+        out[np.arange(len(rows)), rows[:, 0]] = True
+
+    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
+        if self.n_classes == 1:
+            self._encode(rows, out, workspace)
+        else:
+            self.law.draw_bits(rows, noise, out, workspace)
+
+
+@dataclass(frozen=True)
+class UnaryEncoding(OneHotMechanism):
+    r"""Unary encoding: one bit per category, each flipped independently, symmetric (SUE, RAPPOR) or optimized (OUE).
+
+    The bit of the true category is 1 with probability p, any other bit with q, rounded up to an integer out of 2^64:
+
+    .. math:: \text{SUE: } p = \frac{e^{\varepsilon/2}}{e^{\varepsilon/2} + 1},\ q = 1 - p; \qquad
+              \text{OUE: } p = \frac12,\ q = \frac{1}{e^\varepsilon + 1}; \qquad
+              e^\varepsilon = \frac{p (1 - q)}{(1 - p) q}
+
+    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017.
+    """
+
+    variant: Literal["sue", "oue"] = "oue"
+
+    def __post_init__(self) -> None:
+        check_choice("variant", self.variant, ("sue", "oue"))
+        super().__post_init__()
+
+    @cached_property
+    def _count(self) -> int:
+        # Two bits differ between two categories: both are informative under SUE, and one is a fair coin under OUE.
+        return least_count(self.epsilon / (2 if self.variant == "sue" else 1))
+
+    @property
+    def _most_count(self) -> int:
+        return TWO_64 // 2 - 1
+
+    def _law_of(self, count: int) -> CodeLaw:
+        return UnaryLaw(self.n_classes, TWO_64 // 2 if self.variant == "oue" else TWO_64 - count, count)
+
+    @property
+    def code_counts(self) -> tuple[int, int, int]:
+        """Number of codes, and the counts of a 1 for another category and for the true one; all for a single one."""
+        if self.n_classes == 1:
+            return 1, 0, TWO_64
+        law = self.law
+        assert isinstance(law, UnaryLaw)
+        return law.n_codes, law.other_count, law.own_count
+
+    @property
+    def report_bits(self) -> int:
+        """Length of a report in bits."""
+        return self.n_classes
+
+    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
+        """Return the natural log of the probability of each released row of bits given each true code."""
+        ones = self.output_law(codes)
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.where(np.asarray(released, dtype=bool), ones, 1 - ones))
+        return np.asarray(logs.sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class OneHotRandomizedResponse(OneHotMechanism):
+    """k-ary randomized response whose answer is one-hot, in the shape of the unary encodings."""
+
+    _count = RandomizedResponse._count
+    _most_count = RandomizedResponse._most_count
+    _law_of = RandomizedResponse._law_of
+
+
+@dataclass(frozen=True)
+class _Favouring(OneHotMechanism):
+    """Base class of mechanisms with a set of answers for each category, which are likelier than the others."""
+
+    @property
+    def _count(self) -> int:
+        own, others = self._sizes
+        return least_count(self.epsilon, others, n_own=own, n_counted=others)
+
+    @property
+    def _most_count(self) -> int:
+        own, others = self._sizes
+        return (others * TWO_64 - 1) // (own + others)
+
+    @property
+    @abstractmethod
+    def _sizes(self) -> tuple[int, int]:
+        """Numbers of own answers and of others, up to a common factor."""
+
+
+@dataclass(frozen=True)
+class SubsetSelection(_Favouring):
+    r"""Subset selection: a set of fixed size that contains the true category more often than any other one.
+
+    A set of w categories holds the true one with probability p; all sets with it are equally likely, and all sets
+    without it. Any single other category is in the set with probability q:
+
+    .. math:: w = \max\Bigl(1, \Bigl[\frac{k}{e^\varepsilon + 1}\Bigr]\Bigr), \quad
+              p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}
+
+    1 - p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
+
+    Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
+    Transactions on Information Theory 2018.
+    """
+
+    # Each member costs a few calls, which more rows share.
+    block_cells: ClassVar[int] = 1 << 21
+
+    @cached_property
+    def set_size(self) -> int:
+        """Size of a released set."""
+        # In this form nothing overflows.
+        odds = math.exp(-self.epsilon)
+        return max(1, round(self.n_classes * odds / (1 + odds)))
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        # (k - w) / w times as many sets lack the true category as hold it.
+        return self.set_size, self.n_classes - self.set_size
+
+    def _law_of(self, count: int) -> CodeLaw:
+        return SubsetLaw(self.n_classes, self.set_size, count)
+
+    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
+        """Return the natural log of the probability of each released row of bits given each true code."""
+        members, (k, w) = np.asarray(released, dtype=bool), (self.n_classes, self.set_size)
+        miss = self._count if k > 1 else 0
+        held, missed = (
+            math.log(count) - math.log(TWO_64) - math.log(math.comb(k - 1, size)) if count else -math.inf
+            for count, size in ((TWO_64 - miss, w - 1), (miss, w))
+        )
+        own = self._inside(codes).reshape(-1, 1) == np.arange(k)
+        logs = np.where((members & own).any(axis=-1), held, missed)
+        return np.asarray(np.where(members.sum(axis=-1) == w, logs, -math.inf))
+
+
+@dataclass(frozen=True)
+class OneHotHadamard(_Favouring):
+    r"""Hadamard response, whose report is released as the bits of all categories that it supports.
+
+    There are K reports, the least power of two above k. Category x belongs to the row 1 + x of the Hadamard matrix of
+    order K (Sylvester's). Its own are the K / 2 reports where the row is 1, together with probability p; 1 - p is
+    rounded up to an integer out of 2^64.
+
+    Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and with little
+    communication", AISTATS 2019, Section 3.
+    """
+
+    _most_classes: ClassVar[int | None] = 2**20
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return (self._n_reports // 2,) * 2
+
+    @property
+    def _n_reports(self) -> int:
+        return 1 << self.n_classes.bit_length()
+
+    def _law_of(self, count: int) -> CodeLaw:
+        return HadamardLaw(self.n_classes, 1, self._n_reports, count)
+
+
+@dataclass(frozen=True)
+class OneHotLocalHashing(OneHotMechanism):
+    r"""Optimized local hashing, whose report is released as the bits of all categories that it supports.
+
+    The number g of buckets is prime, and a category x has m digits :math:`x_i` to base g. A hash function is a uniform
+    number a from 1 to :math:`g^m - 1`, with digits :math:`a_i`. The answer y is randomized response over g buckets:
+
+    .. math:: h_a(x) = \sum_i a_i x_i \bmod g, \quad P(y = h_a(x)) = p = \frac{e^\varepsilon}{e^\varepsilon + g - 1},
+              \quad P(h_a(x) = h_a(x')) = c = \frac{g^{m - 1} - 1}{g^m - 1} \text{ for all } x \ne x'
+
+    Any other category is supported with probability :math:`q = c p + (1 - c) (1 - p) / (g - 1)` exactly. g is the prime
+    next to :math:`e^\varepsilon + 1` with the smaller variance, at most 4093.
+
+    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017,
+    Section 4.4; Carter and Wegman, "Universal classes of hash functions", Journal of Computer and System Sciences,
+    1979; Feldman, Nelson, Nguyen and Talwar, "Private frequency estimation via projective geometry", ICML 2022.
+    """
+
+    _most_classes: ClassVar[int | None] = 2**20
+
+    @cached_property
+    def n_buckets(self) -> int:
+        """Number g of buckets: a prime."""
+        odds = math.exp(min(self.epsilon, _LARGEST_EPSILON))
+        aim = math.floor(min(odds + 1, self.n_classes, MOST_BUCKETS))
+        below, above = aim, aim + 1
+        while not is_prime(below):
+            below -= 1
+        while not is_prime(above):
+            above += 1
+
+        def variance(g: int) -> float:
+            p, other = odds / (odds + g - 1), 1 / (odds + g - 1)
+            return mean_variance(p, HashingLaw.of_others(p, other, g, self.n_classes), self.n_classes)
+
+        return above if above <= MOST_BUCKETS and variance(above) < variance(below) else below
+
+    @cached_property
+    def _count(self) -> int:
+        return least_count(self.epsilon, self.n_buckets - 1)
+
+    @property
+    def _most_count(self) -> int:
+        return (TWO_64 - 1) // self.n_buckets
+
+    def _law_of(self, count: int) -> CodeLaw:
+        return HashingLaw(self.n_classes, self.n_buckets, count)
+
+
+_ONE_HOT: dict[str, Callable[[float, int], OneHotMechanism]] = {
+    "krr": OneHotRandomizedResponse,
+    "sue": lambda epsilon, n_classes: UnaryEncoding(epsilon, n_classes, "sue"),
+    "oue": lambda epsilon, n_classes: UnaryEncoding(epsilon, n_classes, "oue"),
+    "subset": SubsetSelection,
+    "hashing": OneHotLocalHashing,
+    "hadamard": OneHotHadamard,
+}
+#: Names of the mechanisms of a column of categories; each releases a bit per category.
+CATEGORICAL_MECHANISMS = tuple(_ONE_HOT)
+# A shorter report is worth 5% of variance.
+_TOLERANCE = 1.05
+
+
+def make_categorical_mechanism(name: str, epsilon: float, n_classes: int) -> OneHotMechanism:
+    """Make the mechanism of one of :data:`CATEGORICAL_MECHANISMS`, or of ``"best"``."""
+    return best_categorical_mechanism(epsilon, n_classes)[1] if name == "best" else _ONE_HOT[name](epsilon, n_classes)
+
+
+def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, OneHotMechanism]:
+    """Return the mechanism with the shortest report among those of nearly the least worst-case variance.
+
+    The variance of an unbiased frequency, averaged over the categories, is the same for all populations. Subset
+    selection has the least (Ye and Barg, 2018).
+    """
+    made = {name: make(epsilon, n_classes) for name, make in _ONE_HOT.items()}
+    most = _TOLERANCE * min(mechanism.worst_case_variance for mechanism in made.values())
+    near = [name for name, mechanism in made.items() if mechanism.worst_case_variance <= most]
+    best = min(near, key=lambda name: made[name].report_bits)
+    return best, made[best]
