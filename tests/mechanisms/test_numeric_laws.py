@@ -11,7 +11,10 @@ from laws import duchi_vector_law, released, seeded
 
 from skldp.laws._lattice import piecewise_shape
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._bounded_features import (
+    _ALONE,
+    BoundedFeatures,
+)
 from skldp.mechanisms.numeric._unit_mechanisms import (
     Duchi,
     DuchiVector,
@@ -34,17 +37,9 @@ COARSE = {
     "hybrid": lambda eps: Hybrid(eps, 6),
     "hybrid_tp": lambda eps: HybridThreeOutputs(eps, 6),
 }
-FINE = {
-    "duchi": Duchi,
-    "three_outputs": ThreeOutputs,
-    "piecewise": Piecewise,
-    "piecewise_sub": lambda eps: Piecewise(eps, "sub"),
-    "piecewise_opt": lambda eps: Piecewise(eps, "opt"),
-    "square_wave": SquareWave,
-    "hybrid": Hybrid,
-    "hybrid_tp": HybridThreeOutputs,
-    "laplace": Laplace,
-    "gaussian": lambda eps: Gaussian(eps, 1e-5),
+# Every name of a mechanism of one number, so that a new one is tested.
+FINE = {name: make for name, make in _ALONE.items() if name not in ("ldp_fl", "points")} | {
+    "gaussian": lambda eps: Gaussian(eps, 1e-5)
 }
 
 

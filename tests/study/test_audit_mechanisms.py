@@ -13,6 +13,7 @@ from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
+from skldp.mechanisms.numeric._bounded_features import _ALONE
 from skldp.study import audit_estimator
 
 CONFIDENCE = 1 - 1e-6
@@ -57,15 +58,7 @@ CASES = [
     Case(OMETransformer(2.0, n_bits=2), ONE, 0.5),
     Case(OMETransformer(2.0, n_bits=2, alpha=7.0), ONE, 0.3),
     Case(OMETransformer(2.0, n_bits=2, calibration="exact"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="duchi"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="ldp_fl"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="three_outputs"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="piecewise"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="piecewise_sub"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="piecewise_opt"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="hybrid"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="hybrid_tp"), ONE, 0.5),
-    Case(NumericPrivatizer(1.0, mechanism="laplace"), ONE, 0.5),
+    *(Case(NumericPrivatizer(1.0, mechanism=name), ONE, 0.5) for name in _ALONE),
     Case(NumericPrivatizer(1.0, mechanism="gaussian", delta=1e-3), ONE, 0.1),
     Case(NumericPrivatizer(1.0, mechanism="duchi_vector"), FOUR, 0.5),
     Case(NumericPrivatizer(5.0, mechanism="hybrid"), FOUR, 0.3),
