@@ -148,10 +148,10 @@ class LabelMatrixRR(LabelReleaser):
 
     def _as_given(self, X):
         if X is None:
-            raise ValueError("requires y to be passed, but the target X is None")
+            raise ValueError("requires y to be passed, but the target y is None")
         labels = as_table(X, "y", dtype=None)
         if not labels.shape[1]:
-            raise ValueError(f"y must have at least one column. Got {kind_of(X)} instead.")
+            raise ValueError(f"y must have at least one column; got {kind_of(X)}.")
         return labels
 
     def _classes(self, y):

@@ -241,7 +241,7 @@ def _checked(estimator, release_key, ids, *, in_turn=False):
     Blocks that are released in turn may have a generator. A key needs ids, and neither a seed nor a ledger.
     """
     if not isinstance(estimator, LocalTransformer):
-        raise TypeError(f"estimator must be a transformer of this package. Got {type(estimator).__name__} instead.")
+        raise TypeError(f"estimator must be a transformer of this package; got {type(estimator).__name__}.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
     seed, noisy = estimator.seed, getattr(estimator, "transform_noise", True)
@@ -250,15 +250,15 @@ def _checked(estimator, release_key, ids, *, in_turn=False):
             f"release_key and ids must be given together; got {'no release_key' if release_key is None else 'no ids'}."
         )
     if not isinstance(release_key, FieldKey | None):
-        raise TypeError(f"release_key must be a FieldKey. Got {type(release_key).__name__} instead.")
+        raise TypeError(f"release_key must be a FieldKey; got {type(release_key).__name__}.")
     if release_key is not None and (seed is not None or not noisy):
-        raise ValueError(f"release_key needs seed=None and transform_noise=True. Got {estimator!r} instead.")
+        raise ValueError(f"release_key needs seed=None and transform_noise=True; got {estimator!r}.")
     if release_key is not None and getattr(estimator, "ledger", None) is not None:
-        raise ValueError("ledger must be None with a release_key, as a repeated release is free. Got a ledger.")
+        raise ValueError("ledger must be None with a release_key, as a repeated release is free; got a ledger.")
     if noisy and seed is not None and not (in_turn and hasattr(seed, "bytes")):
         raise ValueError(
             f"seed must be None{' or a generator' * in_turn}: every block would get the same noise, and the difference "
-            f"of two blocks would show their values. Got {seed!r} instead."
+            f"of two blocks would show their values; got {seed!r}."
         )
     own = copy(estimator)
     own.__dict__.pop("_sklearn_output_config", None)
@@ -272,7 +272,7 @@ def _check_out(estimator, X, out):
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be a numpy array or a memory map; got {type(out).__name__}.")
     if not out.flags.writeable:
-        raise ValueError("out must be writeable. Got a read-only array instead.")
+        raise ValueError("out must be writeable; got a read-only array.")
     shape = (X.shape[0], *_empty(estimator, X[:0]).shape[1:])
     if out.shape != shape:
         raise ValueError(f"out must have the shape {shape}; got {out.shape}.")
