@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
+from skldp.study._results import result_columns
 
 _EXACT = "Exact epsilon (worst-case loss of one record)"
 _BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "constant prediction", ":"))
