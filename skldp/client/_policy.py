@@ -473,8 +473,8 @@ def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:
     kept = policy.memo == "permanent"
     if {kept} != {isinstance(secret, ReleaseKey), secret is not None, ids is not None}:
         raise ValueError(
-            "The memo rule 'permanent' needs a secret and ids of people; other rules take neither. "
-            f"Got {'no secret' if secret is None else type(secret).__name__} and "
+            "The memo rule 'permanent' needs a secret and ids of people; other rules take neither; "
+            f"got {'no secret' if secret is None else type(secret).__name__} and "
             f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
         )
 

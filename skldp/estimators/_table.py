@@ -222,8 +222,8 @@ class TablePrivatizer(LocalTransformer):
         container = output_container(self)
         if self.sparse_output and self.encoding == "onehot" and container != "default":
             raise ValueError(
-                "sparse_output=True returns a matrix and needs set_output(transform='default'). "
-                f"Got {container!r}; nothing was released."
+                "sparse_output=True returns a matrix and needs set_output(transform='default'); "
+                f"got {container!r}; nothing was released."
             )
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
@@ -236,7 +236,7 @@ class TablePrivatizer(LocalTransformer):
         names = list(X.columns) if hasattr(X, "columns") else input_names(self)
         # scikit-learn compares string names only.
         if not reset and names != self._schema_names and set(names) == set(self._schema_names):
-            raise ValueError(f"Columns of X must be in the order of fit, {self._schema_names}. Got {names} instead.")
+            raise ValueError(f"Columns of X must be in the order of fit, {self._schema_names}; got {names}.")
         if reset:
             self._read_schema(names)
         refuse = self.handle_unknown == "error"
@@ -254,9 +254,9 @@ class TablePrivatizer(LocalTransformer):
         names = self._schema_names
         weights = dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
         if set(weights) != set(names):
-            raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
+            raise InvalidParameterError(f"shares must name every column once; got {self.shares!r}.")
         if self.sparse_output and self.encoding == "estimates":
-            raise InvalidParameterError("sparse_output=True needs encoding='onehot'. Got encoding='estimates'.")
+            raise InvalidParameterError("sparse_output=True needs encoding='onehot'; got encoding='estimates'.")
         n_sampled = self._n_sampled(names)
         self.mechanism_ = MixedRecord(
             Columns.of(dict(zip(map(str, names), self.columns_, strict=True))),
@@ -270,8 +270,8 @@ class TablePrivatizer(LocalTransformer):
             sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
             if sets:
                 raise InvalidParameterError(
-                    "encoding='columns' needs a mechanism that answers with one category, such as 'krr'. "
-                    f"Got sets of categories for {', '.join(sets)} instead."
+                    "encoding='columns' needs a mechanism that answers with one category, such as 'krr'; "
+                    f"got sets of categories for {', '.join(sets)}."
                 )
         else:
             check_feature_names(self.get_feature_names_out().tolist())
@@ -285,13 +285,13 @@ class TablePrivatizer(LocalTransformer):
         for name, needed in ("shares", "equal"), ("sparse_output", False):
             if found is not None and getattr(self, name) != needed:
                 raise InvalidParameterError(
-                    f"n_sampled_features={given!r} samples {found} columns and needs {name}={needed!r}. "
-                    f"Got {getattr(self, name)!r} instead."
+                    f"n_sampled_features={given!r} samples {found} columns and needs {name}={needed!r}; "
+                    f"got {getattr(self, name)!r}."
                 )
         if found is not None and self.encoding == "columns":
             raise InvalidParameterError(
-                f"encoding='columns' has no value for a column that was not asked and needs n_sampled_features='all'. "
-                f"Got {given!r} instead, which samples {found} columns."
+                f"encoding='columns' has no value for a column that was not asked and needs n_sampled_features='all'; "
+                f"got {given!r}, which samples {found} columns."
             )
         return found
 
@@ -307,7 +307,7 @@ class TablePrivatizer(LocalTransformer):
         by_column = given if isinstance(given, Mapping) else dict.fromkeys(of_categories, given)
         if set(by_column) - of_categories:
             raise InvalidParameterError(
-                f"category_mechanism must name columns of categories only. Got {self.category_mechanism!r} instead."
+                f"category_mechanism must name columns of categories only; got {self.category_mechanism!r}."
             )
         return tuple(by_column.get(name, "krr") if name in of_categories else self.mechanism for name in names)
 

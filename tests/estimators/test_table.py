@@ -269,10 +269,10 @@ def test_unknown_categories_become_missing_ones_where_that_is_declared():
         ({"schema": {**SCHEMA, "name": (0, 1)}}, r"The table lacks the declared \['name'\]"),
         (
             {"schema": {**SCHEMA, "age": (1, 0)}},
-            "schema of the column 'age' is invalid. Bounds must .*low < high; got .* It must",
+            "schema of the column 'age' is invalid: Bounds must .*low < high; got .* It must",
         ),
-        ({"schema": {**SCHEMA, "age": 3}}, "schema of the column 'age' is invalid. Got 3 instead. It must be"),
-        ({"schema": {**SCHEMA, "age": Ball(1, 1.0)}}, "Got Ball"),
+        ({"schema": {**SCHEMA, "age": 3}}, "schema of the column 'age' is invalid: it is 3. It must be"),
+        ({"schema": {**SCHEMA, "age": Ball(1, 1.0)}}, "it is Ball"),
         ({"schema": {**SCHEMA, "size": ["S", "S"]}}, "different values"),
         ({"schema": {**SCHEMA, "age": {"type": "number", "low": 0}}}, "schema of the column 'age'"),
         (
