@@ -39,8 +39,6 @@ TABLES = [
     {},
     {"handle_unknown": "missing"},
     {"shares": {"age": 1, "city": 0.3, "n": 2.7, "pay": 1}},
-    {"shares": "variance"},
-    {"shares": "variance"},
     {"mechanism": "duchi", "epsilon": 0.1},
     {"mechanism": "three_outputs"},
     {"mechanism": "piecewise_opt"},
