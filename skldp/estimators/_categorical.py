@@ -54,12 +54,8 @@ class CategoricalPrivatizer(LocalTransformer):
         Number of columns released per row, chosen uniformly for each row and independently of its values; columns of
         one category are not counted. Each has an equal share of epsilon. ``"auto"`` has the least predicted error of
         means and frequencies, from the domains alone. ``"all"`` keeps what columns have in common, for models.
-    transform_noise : bool, default=True
-        If False, `transform` returns the one-hot encoding without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------
@@ -82,8 +78,6 @@ class CategoricalPrivatizer(LocalTransformer):
     -----
     LearntDomainWarning
         If ``categories="auto"``.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
@@ -167,7 +161,7 @@ class CategoricalPrivatizer(LocalTransformer):
         if asked is None:
             raise ValueError(
                 f"X_released must hold zeros and ones in {record.n_outputs} columns, as returned by transform, and the "
-                f"mean bit in columns that were not asked. Got {kind_of(X_released)} instead."
+                f"mean bit in columns that were not asked; got {kind_of(X_released)}."
             )
         for part, place, own, categories in zip(record.parts, record.places, asked.T, self.categories_, strict=True):
             counts, n = released[own, place].sum(axis=0), int(own.sum())
@@ -229,8 +223,7 @@ class CategoricalPrivatizer(LocalTransformer):
         learnt = isinstance(self.categories, str)
         if not learnt and len(self.categories) != len(columns):
             raise ValueError(
-                f"categories must have one list for each of the {len(columns)} columns. "
-                f"Got {kind_of(self.categories)} instead."
+                f"categories must have one list for each of the {len(columns)} columns; got {kind_of(self.categories)}."
             )
         listed = zip([_distinct(column) for column in columns] if learnt else self.categories, names, strict=True)
         categories = [declared_values(values, f"categories of column {name}") for values, name in listed]

@@ -30,7 +30,7 @@ class LabelLaplaceVector(LabelReleaser):
     epsilon : float, default=1.0
         Budget (natural log) of one label, at least 1e-6. The noise has scale :math:`2 / \varepsilon`.
     classes, seed
-        As for :class:`LabelRR`, with the same errors and warnings.
+        As for :class:`~skldp.LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class LabelLaplaceVector(LabelReleaser):
 
     See Also
     --------
-    LabelLaplace : Releases the largest entry alone, at about half of the stated epsilon.
-    LabelRR : Randomized response.
+    skldp.papers.LabelLaplace : Releases the largest entry alone, at about half of the stated epsilon.
+    skldp.LabelRR : Randomized response.
 
     References
     ----------
@@ -93,7 +93,7 @@ class LabelMatrixRR(LabelReleaser):
         Declared classes of every column, from public knowledge, or one list for all columns, such as ``[0, 1]`` for a
         multi-label indicator. None learns them from y, with a warning and an infinite guarantee.
     seed
-        As for :class:`LabelRR`.
+        As for :class:`~skldp.LabelRR`.
 
     Attributes
     ----------
@@ -108,11 +108,11 @@ class LabelMatrixRR(LabelReleaser):
     ------
     ValueError
         If y does not have two dimensions, a label is not declared, or the number of lists is not that of columns.
-        Warnings are those of :class:`LabelRR`.
+        Warnings are those of :class:`~skldp.LabelRR`.
 
     See Also
     --------
-    LabelRR : One label a record.
+    skldp.LabelRR : One label a record.
 
     Examples
     --------
@@ -146,12 +146,12 @@ class LabelMatrixRR(LabelReleaser):
             estimates.append(estimate_frequencies(counts, column.size, keep, other, categories=own))
         return estimates
 
-    def _as_given(self, y):
-        if y is None:
+    def _as_given(self, X):
+        if X is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        labels = as_table(y, "y", dtype=None)
+        labels = as_table(X, "y", dtype=None)
         if not labels.shape[1]:
-            raise ValueError(f"y must have at least one column. Got {kind_of(y)} instead.")
+            raise ValueError(f"y must have at least one column; got {kind_of(X)}.")
         return labels
 
     def _classes(self, y):
@@ -161,15 +161,15 @@ class LabelMatrixRR(LabelReleaser):
         by_column = all(np.ndim(one) == 1 for one in listed)
         if by_column and len(listed) != y.shape[1]:
             raise ValueError(
-                f"classes must be one list for each of {y.shape[1]} columns of y, or one list for all. "
-                f"Got {kind_of(self.classes)} instead."
+                f"classes must be one list for each of {y.shape[1]} columns of y, or one list for all; "
+                f"got {kind_of(self.classes)}."
             )
         each = listed if by_column else [listed] * y.shape[1]
         return [declared_values(one, "classes") for one in each]
 
     def _codes(self, y, classes):
         if y.shape[1] != len(classes):
-            raise ValueError(f"y must have {len(classes)} columns. Got {y.shape[1]} instead.")
+            raise ValueError(f"y must have {len(classes)} columns; got {y.shape[1]}.")
         return np.column_stack([encode(column, own, "y") for column, own in zip(y.T, classes, strict=True)])
 
     def _make_mechanism(self, classes):

@@ -46,9 +46,9 @@ class LabelReleaser(TargetTransformer, auto_wrap_output_keys=None):
         attach_guarantee(self, mechanism.guarantee(), learnt, "classes=[...]")
         return codes
 
-    def _as_given(self, y):
+    def _as_given(self, X):
         # A pipeline gives X to its steps, which may have one column.
-        return labels_1d(y, columns=0)
+        return labels_1d(X, columns=0)
 
     def _classes(self, y):
         """Return the declared classes, or those of the labels."""
@@ -154,12 +154,10 @@ class LabelRR(LabelPrivatizer):
     -----
     LearntDomainWarning
         If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
-    LabelLaplace : Laplace noise on the one-hot label.
+    skldp.papers.LabelLaplace : Laplace noise on the one-hot label.
     LabelPrivateClassifier : A classifier that is trained on such labels.
     LabelSampler : The same as a step of an imbalanced-learn pipeline.
 
@@ -219,15 +217,15 @@ class LabelRR(LabelPrivatizer):
     def _make_mechanism(self, classes):
         if self.part is not None and (self.ledger is None or self.prior is not None):
             raise ValueError(
-                "part needs a ledger and no prior. "
-                f"Got part={self.part!r} with {'no ledger' if self.ledger is None else 'a prior'}."
+                "part needs a ledger and no prior; "
+                f"got part={self.part!r} with {'no ledger' if self.ledger is None else 'a prior'}."
             )
         if self.prior is None:
             return RandomizedResponse(float(self.epsilon), classes.size)
         if self.classes is None:
-            raise ValueError("prior needs declared classes in the same order. Got classes=None instead.")
+            raise ValueError("prior needs declared classes in the same order; got classes=None.")
         if np.shape(self.prior) != classes.shape:
-            raise ValueError(f"prior must hold one probability for each class. Got {self.prior!r} instead.")
+            raise ValueError(f"prior must hold one probability for each class; got {self.prior!r}.")
         places = encode(np.asarray(self.classes, dtype=classes.dtype), classes, "classes")
         prior = np.empty(classes.size)
         prior[places] = self.prior
@@ -242,7 +240,7 @@ class LabelLaplace(LabelPrivatizer):
     epsilon : float, default=1.0
         Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
     classes, seed
-        As for :class:`LabelRR`, with the same errors and warnings.
+        As for :class:`~skldp.LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -257,7 +255,7 @@ class LabelLaplace(LabelPrivatizer):
     See Also
     --------
     LabelLaplaceVector : Releases all entries of the noisy one-hot label, at the stated epsilon.
-    LabelRR : Randomized response, which uses the full budget.
+    skldp.LabelRR : Randomized response, which uses the full budget.
 
     Notes
     -----

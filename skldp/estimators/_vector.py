@@ -29,14 +29,8 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     bounds : (low, high), default=None
         Declared bounds of the features, as for :class:`BoundsScaler`. Rows are clipped and scaled to [-1, 1] first;
         releases and `norm` refer to the scaled rows.
-    transform_noise : bool, default=True
-        If False, `transform` returns the direction (or vector) without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, n_jobs, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------
@@ -118,7 +112,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     def _make_mechanism(self, X):
         n_features = X.shape[1]
         if n_features < 2:
-            raise ValueError(f"X must have at least 2 features. Got n_features = {n_features} instead.")
+            raise ValueError(f"X must have at least 2 features; got n_features = {n_features}.")
         epsilon = float(self.epsilon)
         radius = None if isinstance(self.norm, str) else float(self.norm)
         vectors = PrivUnit(n_features, epsilon) if radius is None else PrivUnitBall(n_features, epsilon, radius)
@@ -146,12 +140,8 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         plain epsilon over the diameter, ``2 * radius * epsilon``.
     vocabulary : array-like of shape (n_words, n_features), default=None
         Public vectors, such as those of words. `transform` then returns the one nearest to the noisy vector.
-    transform_noise : bool, default=True
-        If False, `transform` returns the same vectors without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
+    transform_noise, seed, n_jobs
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------

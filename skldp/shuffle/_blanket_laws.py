@@ -36,7 +36,7 @@ from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_interval import UnitLawMechanism
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
@@ -53,7 +53,6 @@ _CAP_ERROR = 1e-10
 _DELEGATES: dict[type, str] = {
     RandomizedResponseWithPrior: "inner",
     ResponseOnBins: "inner",
-    PriorQuestion: "inner",
     PrivUnitBall: "sphere",
     PrivUnitBox: "inner",
     ScaledRows: "inner",

@@ -135,9 +135,9 @@ def test_worker_processes_share_a_file(tmp_path, backend):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"total_epsilon": 2.0}, "brings its own total_epsilon: .* has 1.0. Got 2.0"),
-        ({"rule": "basic"}, "brings its own rule: .* has 'bayesian'. Got 'basic'"),
-        ({"tol": 0.5}, "brings its own tol: .* has 0.001. Got 0.5"),
+        ({"total_epsilon": 2.0}, "brings its own total_epsilon: .* has 1.0; got 2.0"),
+        ({"rule": "basic"}, "brings its own rule: .* has 'bayesian'; got 'basic'"),
+        ({"tol": 0.5}, "brings its own tol: .* has 0.001; got 0.5"),
         ({"bounds": (0, 3)}, r"bounds=\(0.0, 1.0\); got"),
     ],
 )
@@ -242,7 +242,7 @@ def test_wrong_input_is_refused_before_anybody_is_asked():
         survey.query([[0.5, np.nan]], ids=["ann"])
     with pytest.raises(ValueError, match="features"):
         survey.query([[0.5]], ids=["ann"])
-    with pytest.raises(ValueError, match=r"one id for each of the 30 rows. Got 2"):
+    with pytest.raises(ValueError, match=r"one id for each of the 30 rows; got 2"):
         survey.query(PEOPLE, ids=[1, 2])
     with pytest.raises(TypeError, match="An id must be"):
         survey.query(PEOPLE[:2], ids=[1.0, 2.0])
@@ -323,3 +323,14 @@ def test_weights_of_zero_are_refused_before_anybody_is_asked():
     with pytest.raises(ValueError, match="weight"):
         survey.score([[0.1], [0.9]], [0.0, 1.0], sample_weight=[0, 0], ids=[1, 2])
     assert ledger.report()["answers"] == 0
+
+
+def test_clones_without_a_ledger_have_one_budget_and_one_domain():
+    survey = BayesianFilter(LinearRegression(), epsilon=0.5, total_epsilon=1.0)
+    y = PUBLIC @ SLOPES
+    survey.fit(PUBLIC, y).query(PEOPLE[:3], ids=NAMES[:3])
+    with pytest.raises(LedgerError, match="shares one budget per person with all its clones"):
+        clone(survey).set_params(total_epsilon=2.0).fit(PUBLIC, y)
+    narrower = clone(survey).fit(PUBLIC / 2, y)
+    assert np.array_equal(narrower.bounds_, survey.bounds_)
+    assert clone(survey).fit(PUBLIC[:, :1], y).ledger_ is not survey.ledger_

@@ -29,6 +29,7 @@ from skldp import (
 from skldp.exceptions import (
     BudgetExhaustedError,
     ChangedAfterFitError,
+    LearntDomainWarning,
     OutOfDomainWarning,
 )
 from skldp.mechanisms import RandomizedResponse
@@ -94,12 +95,12 @@ def test_a_warning_that_is_an_error_comes_before_the_charge(estimator, X, ledger
 def test_without_ids_or_with_a_seed_nothing_is_released(estimator, X, ledger):
     charged = under(estimator, ledger)
     for call in (lambda: charged.fit_transform(X), lambda: charged.fit(X).transform(X)):
-        with pytest.raises(ValueError, match=r"must be given together.*Got no ids"):
+        with pytest.raises(ValueError, match=r"must be given together.*got no ids"):
             call()
-    with pytest.raises(ValueError, match=r"must be given together.*Got no ledger"):
+    with pytest.raises(ValueError, match=r"must be given together.*got no ledger"):
         clone(estimator).fit_transform(X, ids=IDS)
     for fit in ("fit", "fit_transform"):
-        with pytest.raises(ValueError, match=r"seed must be None with a ledger\. Got 3"):
+        with pytest.raises(ValueError, match=r"seed must be None with a ledger; got 3"):
             getattr(clone(charged).set_params(seed=3), fit)(X)
     with pytest.raises(ValueError, match="contain each id only once"):
         charged.transform(X, ids=["a"] * 6)
@@ -229,3 +230,12 @@ def test_a_container_that_is_not_installed_is_told_before_the_charge(ledger, mon
     with pytest.raises(ImportError, match="polars"):
         charged.transform(NUMBERS, ids=IDS)
     np.testing.assert_array_equal(ledger.remaining(IDS), 1.2)
+
+
+def test_what_was_learnt_from_private_rows_has_no_price(ledger):
+    """The mechanism's own epsilon is finite; which classes occur is what no epsilon covers."""
+    with pytest.warns(LearntDomainWarning), pytest.raises(ValueError, match="release with a finite epsilon"):
+        LabelRR(0.5, ledger=ledger).fit_transform([0, 1, 2], ids=[1, 2, 3])
+    with pytest.warns(LearntDomainWarning), pytest.raises(ValueError, match="release with a finite epsilon"):
+        CategoricalPrivatizer(0.5, ledger=ledger).fit_transform(CODES, ids=IDS)
+    assert ledger.verify().n_releases == 0
