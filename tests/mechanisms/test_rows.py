@@ -42,7 +42,7 @@ from skldp.mechanisms.categorical._one_hot import (
     UnaryEncoding,
 )
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
@@ -96,7 +96,7 @@ def numbers():
     bins += [NumberOrMissing.of(either, epsilon) for epsilon in (0.5, 3.0)]
     bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0))]
     bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0), n_sampled=1)]
-    return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
+    return [*alone, *together, *sampled, *bins]
 
 
 def categorical():
