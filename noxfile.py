@@ -140,8 +140,8 @@ def archive_vectors(version):
     client = Path("skldp/client")
     # Stored, because the output of deflate differs between versions of zlib.
     with zipfile.ZipFile(f"dist/skldp-{version}-vectors.zip", "w") as archive:
-        for name in ("FORMAT.md", "policy.schema.json", "vectors.json"):
-            archive.writestr(zipfile.ZipInfo(name), (client / name).read_bytes())
+        for path in client / "FORMAT.md", client / "policy.schema.json", Path("tests/client/vectors.json"):
+            archive.writestr(zipfile.ZipInfo(path.name), path.read_bytes())
     files = sorted(path for path in Path("dist").iterdir() if path.suffix in (".whl", ".gz", ".zip"))
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     Path("dist/SHA256SUMS").write_text("".join(sums), encoding="utf-8")

@@ -26,9 +26,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from skldp import Collector, release_batches
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField
-from skldp.mechanisms import RandomizedResponse, ReleaseKey
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 CITIES = ("Bonn", "Kiel", "Ulm")
@@ -36,8 +35,8 @@ PARTS = 4
 POLICY = Policy(
     "where people of which age live",
     (
-        NumberField("age", 0, 100, SquareWave(1.0).integer_law),
-        CategoryField("city", CITIES, RandomizedResponse(1.0, 3).integer_law),
+        Field("age", Column(0, 100), SquareWave(1.0).integer_law),
+        Field("city", Column(values=CITIES), RandomizedResponse(1.0, 3).integer_law),
     ),
 )
 

@@ -20,12 +20,11 @@ from functools import lru_cache, partial
 import numpy as np
 
 from skldp import Collector
-from skldp.client import Policy
-from skldp.client._fields import NumberField
+from skldp.client import Field, Policy
 from skldp.collection import _survey_fields
 from skldp.collection._report_tables import ReportColumns, answer_bytes
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
-from skldp.mechanisms import Piecewise
+from skldp.mechanisms import Column, Piecewise
 from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
 POPULATIONS = "points", "spread"
@@ -34,8 +33,8 @@ POPULATIONS = "points", "spread"
 def fields_of(epsilon):
     """The three fields of a survey."""
     wave, piece = SquareWave(epsilon).integer_law, Piecewise(epsilon).integer_law
-    whole = NumberField("whole", 0, 5, wave, whole=True)
-    return NumberField("wave", 0, 1, wave), whole, NumberField("piece", 0, 1, piece)
+    whole = Field("whole", Column(0, 5, kind="integer"), wave)
+    return Field("wave", Column(0, 1), wave), whole, Field("piece", Column(0, 1), piece)
 
 
 def number_at(population, field, share, u):

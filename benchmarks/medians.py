@@ -18,11 +18,11 @@ import warnings
 import numpy as np
 from scipy.stats import chi2
 
-from skldp.client._fields import NumberField
+from skldp.client import Field
 from skldp.collection._report_tables import answer_bytes
 from skldp.collection._survey_fields import distribution_of
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import noise_from
+from skldp.mechanisms import Column, noise_from
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, SquareWave
 
 # Of the people, for the square wave and for each pair of thresholds.
@@ -54,7 +54,7 @@ def distribution(values, epsilon, seed):
     released = mechanism.release(2 * values[:, None] - 1, noise_from(seed)).rows[:, 0]
     first, step = law.value(0), law.value(1) - law.value(0)
     answers = np.rint((released - first) / step).astype(f"u{answer_bytes(law.n_answers)}")
-    return distribution_of(NumberField("x", 0.0, 1.0, law), answers)[0]
+    return distribution_of(Field("x", Column(0.0, 1.0), law), answers)[0]
 
 
 def share_below(values, threshold, epsilon, seed):

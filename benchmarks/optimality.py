@@ -19,9 +19,9 @@ import numpy as np
 import ranges
 import shuffling
 
-from skldp import CategoricalPrivatizer
+from skldp import CategoricalPrivatizer, plan_survey, policy_from_estimator
 from skldp.accounting import shuffled
-from skldp.client import Policy, VectorField
+from skldp.client import VectorField
 from skldp.exceptions import SeededNoiseWarning
 from skldp.mechanisms.categorical._one_hot import (
     OneHotLocalHashing,
@@ -68,12 +68,12 @@ def several_categories():
     for m, k, epsilon in ((5, 4, 1.0), (20, 4, 1.0), (50, 2, 1.0), (20, 50, 2.0)):
         asked = {"mechanism": "best", "categories": [list(range(k))] * m, "n_sampled_features": "auto"}
         table = CategoricalPrivatizer(epsilon, **asked).fit([[0] * m])
-        share = Policy.from_estimator(table, purpose="columns").precision(n).estimates[0]
+        share = plan_survey(policy_from_estimator(table, purpose="columns"), n).estimates[0]
         yield Case(f"{m} columns of {k}, {epsilon:g}", share.standard_error**2 / rival(epsilon, k, n / m))
     for m, k, epsilon in ((10, 2, 1.0), (5, 4, 2.0), (8, 4, 4.0)):
         table = CategoricalPrivatizer(epsilon, mechanism="best", categories=[list(range(k))] * m)
-        pairs = Policy.from_estimator(table.fit([[0] * m]), purpose="pairs", joint="all")
-        cell = pairs.precision(n).estimates[0]
+        pairs = policy_from_estimator(table.fit([[0] * m]), purpose="pairs", joint="all")
+        cell = plan_survey(pairs, n).estimates[0]
         ratio = cell.standard_error**2 / rival(epsilon, k * k, n / math.comb(m, 2))
         yield Case(f"pairs of {m} columns of {k}, {epsilon:g}", ratio)
 

@@ -11,10 +11,10 @@ import numpy as np
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._filters import BasicPrivacyFilter
-from skldp.domains._columns import Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
 from skldp.exceptions import SeededNoiseWarning
-from skldp.mechanisms import Columns, noise_from
+from skldp.mechanisms import Column, noise_from
 from skldp.study import plan_questions
 
 N_FEATURES, EPSILON, BUDGET = 4, 0.1, 1.0
@@ -44,7 +44,7 @@ def answered(kind, run, rule, most=200):
 def mixed_history(run):
     """Exact loss on a grid, certified loss and sum of losses of one history, with its epsilons added up."""
     rng, noise, jobs = np.random.default_rng(run), noise_from(run), ("a", "b", "c")
-    domain = Columns.of({"x": Interval(-1.0, 1.0), jobs: OneHot(3)})
+    domain = Columns.of({"x": Column(-1.0, 1.0), jobs: OneHot(3)})
     records = np.array([[x, *own] for x in np.linspace(-1, 1, 401) for own in np.eye(3)])
     row, asked = records[rng.integers(len(records), size=1)], []
     for _ in range(4):

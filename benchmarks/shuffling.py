@@ -17,9 +17,9 @@ from scipy.stats import binom
 
 from skldp import PrivacyGuarantee
 from skldp.accounting import shuffled, shuffled_closed_form
-from skldp.mechanisms import Duchi, Piecewise, PrivUnit, RandomizedResponse
+from skldp.mechanisms import Piecewise, PrivUnit, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
-from skldp.mechanisms.numeric._unit_mechanisms import Hybrid
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Hybrid
 from skldp.shuffle._blanket_laws import pair_laws
 from skldp.shuffle._shuffle_bounds import BlanketLaw, shuffled_epsilon
 

@@ -1,6 +1,8 @@
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.collection._batches import release_batches
 from skldp.collection._collector import Collector
+from skldp.collection._conversion import policy_from_estimator
+from skldp.collection._precision import plan_survey
 from skldp.domains._domain import Domain
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer
@@ -54,6 +56,8 @@ __all__ = [
     "TablePrivatizer",
     "TargetPrivatizer",
     "domain_from_transformer",
+    "plan_survey",
+    "policy_from_estimator",
     "privacy_guarantee",
     "release_batches",
     "release_blocks",

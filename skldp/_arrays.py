@@ -16,6 +16,11 @@ Words = npt.NDArray[np.uint64]
 _DATES = (np.datetime64, np.timedelta64, date, time, timedelta)
 
 
+def is_sparse(values: Any) -> bool:
+    """Return whether values are a sparse matrix or array of scipy, which need not be imported."""
+    return hasattr(values, "tocsr")
+
+
 def kind_of(values: Any) -> str:
     """Describe data by type and shape."""
     name, dtype, shape = type(values).__name__, getattr(values, "dtype", None), getattr(values, "shape", None)

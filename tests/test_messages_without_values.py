@@ -22,13 +22,14 @@ from sklearn.preprocessing import OneHotEncoder
 import skldp
 from skldp import PrivacyLedger, mechanisms
 from skldp.accounting import FiniteQuery, RegressionQuery
-from skldp.domains._columns import Categories, Integers, Interval, OrMissing
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
 from skldp.domains._sparse_rows import SparseRows
 from skldp.learning import Person, RegressionProtocol
 from skldp.learning._person import simulate
 from skldp.learning._tasks import Task
+from skldp.mechanisms import Column
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord
 from skldp.mechanisms.categorical._label_laws import (
@@ -50,6 +51,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
 )
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
@@ -275,7 +277,7 @@ TABLES = {
     "missing": (
         skldp.TablePrivatizer(
             schema={
-                name: {"type": "categories", "values": ["a", "b", "c"], "missing": "category"}
+                name: {"type": "category", "values": ["a", "b", "c"], "missing": "category"}
                 for name in ("x0", "x1", "x2")
             },
             handle_unknown="missing",
@@ -286,7 +288,7 @@ TABLES = {
     "missing numbers": (
         skldp.TablePrivatizer(
             schema={
-                name: {"type": "interval", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
+                name: {"type": "number", "low": 0, "high": 1, "missing": "category"} for name in ("x0", "x1", "x2")
             },
             encoding="estimates",
         ),
@@ -404,7 +406,7 @@ def test_what_people_release_for_models_tells_no_value():
 MECHANISMS = {
     "bitrand": mechanisms.bitrand(1.0, (np.zeros(3), np.ones(3))),
     "bitrand, exact": mechanisms.bitrand(9.0, (np.zeros(3), np.ones(3)), calibration="exact", debias=True),
-    "bounded": BoundedFeatures(mechanisms.Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
+    "bounded": BoundedFeatures(Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=1, stated=1.0),
     **{name: make_mechanism(name, 4.0, 3, 1e-6 * (name == "gaussian")) for name in NUMERIC_MECHANISMS},
     **{
         f"{name} of rows": BoundedFeatures(
@@ -437,9 +439,9 @@ MECHANISMS = {
     "subset": SubsetSelection(1.0, 3),
     "one-hot hashing": OneHotLocalHashing(1.0, 3),
     "one-hot hadamard": OneHotHadamard(1.0, 3),
-    "number or missing": NumberOrMissing.of(OrMissing(Interval(0, 1)), 1.0),
+    "number or missing": NumberOrMissing.of(Column(0, 1, missing="category"), 1.0),
     "mixed": MixedRecord(
-        mechanisms.Columns.of({"a": Interval(0, 1), "b": Categories((0, 1)), "c": Interval(0, 1)}),
+        Columns.of({"a": Column(0, 1), "b": Column(values=(0, 1)), "c": Column(0, 1)}),
         (1.0,) * 3,
     ),
     "record": CategoricalRecord(1.0, (3, 3, 3), "oue"),
@@ -452,11 +454,11 @@ DOMAINS = [
     Anywhere(3),
     Codes((2, 2, 2)),
     FiniteSet(np.eye(3)),
-    Interval(0, 1),
-    Integers(0, 1),
-    OrMissing(Interval(0, 1)),
-    Categories(("a", "b")),
-    mechanisms.Columns.of({name: Interval(0, 1) for name in "abc"}),
+    Column(0, 1),
+    Column(0, 1, kind="integer"),
+    Column(0, 1, missing="category"),
+    Column(values=("a", "b")),
+    Columns.of({name: Column(0, 1) for name in "abc"}),
     OneHot(3),
     Constrained(Box((0.0,) * 3, (1.0,) * 3), ((1.0,) * 3,), (2.0,), (0.0,) * 3),
 ]

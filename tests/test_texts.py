@@ -8,11 +8,10 @@ import pytest
 from skldp._documents import canonical_text, digest
 from skldp._tables import html_table, in_html
 from skldp._texts import escaped, is_visible
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField, NumbersField
-from skldp.domains._declared_columns import NumberColumn
+from skldp.client import Field, Policy
 from skldp.laws._numbers import SignsLaw
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 # One of each category that shows nothing or moves others, and those that forged a page.
 HIDDEN = [
@@ -47,7 +46,7 @@ YES = RandomizedResponse(1.0, 2).integer_law
 def test_texts_of_every_language_pass(text):
     assert is_visible(text)
     assert escaped(text) == text
-    policy = Policy(text, (CategoryField(text, (text, "no"), YES),))
+    policy = Policy(text, (Field(text, Column(values=(text, "no")), YES),))
     assert Policy.from_json(policy.to_json()) == policy
 
 
@@ -64,13 +63,13 @@ def build(place, text):
     texts = dict.fromkeys(("purpose", "number", "unit", "group", "column", "column unit", "category", "value"), "ok")
     texts |= {place: text}
     fields = (
-        NumberField(texts["number"] + "1", 0, 1, Duchi(1.0).integer_law, unit=texts["unit"]),
-        NumbersField(
+        Field(texts["number"] + "1", Column(0, 1, unit=texts["unit"]), Duchi(1.0).integer_law),
+        Field(
             texts["group"] + "2",
-            (NumberColumn(texts["column"] + "3", 0, 1, unit=texts["column unit"]), NumberColumn("4", 0, 1)),
+            (Column(0, 1, unit=texts["column unit"], name=texts["column"] + "3"), Column(0, 1, name="4")),
             SignsLaw(2, 2**63 + 2**61),
         ),
-        CategoryField(texts["category"] + "5", (texts["value"], "no"), YES),
+        Field(texts["category"] + "5", Column(values=(texts["value"], "no")), YES),
     )
     return Policy(texts["purpose"], fields)
 

@@ -134,8 +134,8 @@ def cell_likelihood(mechanism: RowMechanism, released: _Floats, value: float) ->
     if isinstance(mechanism, NumberOrMissing):
         is_missing, missing = math.isnan(value), np.isnan(released[:, 0])
         told = mechanism.told_probability if is_missing else mechanism.hidden_probability
-        there = np.where(missing, mechanism.values.middle, released[:, 0])[:, None]
-        number = cell_likelihood(mechanism.number, there, mechanism.values.middle if is_missing else value)
+        there = np.where(missing, mechanism.values.center, released[:, 0])[:, None]
+        number = cell_likelihood(mechanism.number, there, mechanism.values.center if is_missing else value)
         return np.where(missing, math.log(told), math.log1p(-told) + number)
     assert isinstance(mechanism, BoundedFeatures)
     unit, center, radius = mechanism.mechanism, float(mechanism.center[0]), float(mechanism.radius[0])

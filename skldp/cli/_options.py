@@ -15,7 +15,7 @@ from rich.text import Text
 from skldp._checks import check_epsilon
 from skldp._tables import require
 from skldp._texts import escaped
-from skldp.domains._declared_columns import DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 
 # Replacements for ASCII terminals.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
@@ -113,9 +113,9 @@ def keep_inputs(read: Iterable[object], *written: Path | None) -> None:
             raise typer.BadParameter(f"The command reads {one} and cannot write to it; name another file to write.")
 
 
-def made_up_row(columns: Sequence[DeclaredColumn]) -> Any:
+def made_up_row(columns: Sequence[Column]) -> Any:
     """Return a frame with one row of public values: low bounds and first categories."""
-    ends = [np.array([column.low if isinstance(column, NumberColumn) else 0.0]) for column in columns]
+    ends = [np.array([0.0 if column.has_codes else column.low]) for column in columns]
     cells = {column.name: column.from_numbers(end) for column, end in zip(columns, ends, strict=True)}
     return require("pandas").DataFrame(cells)
 

@@ -20,14 +20,15 @@ from skldp._tables import require
 from skldp.accounting import ledger_report
 from skldp.cli import _options as options
 from skldp.cli._options import keep_inputs, made_up_row, output_option, printable, progress_bar, rich_table
-from skldp.client import CategoryField, Policy, VectorField
-from skldp.client._fields import AnyField, NumbersField, PairField, declared_columns
-from skldp.client._policy import check_secret
+from skldp.client._fields import declared_columns
+from skldp.client._policy import Policy, check_secret
 from skldp.collection._collector import Collector
+from skldp.collection._conversion import policy_from_estimator
+from skldp.collection._precision import plan_survey
 from skldp.collection._report_tables import batch_of_reports, report_schema
 from skldp.collection._survey_estimates import SurveyEstimate
 from skldp.collection._survey_fields import estimates_of
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.estimators._ledgers import joblib_workers
 from skldp.estimators._table import TablePrivatizer
 from skldp.laws._release_key import ReleaseKey
@@ -103,7 +104,7 @@ def new(
         raise ValueError(str(error)) from None
     joint: Any = "all" if pairs == ["all"] else [_names_of(one, list(table.feature_names_in_)) for one in pairs or []]
     asked: dict[str, Any] = {"units": units, "expires": expires, "joint": joint or None, "n_knots": points}
-    made = Policy.from_estimator(table, purpose=purpose, **asked)
+    made = policy_from_estimator(table, purpose=purpose, **asked)
     made = made.permanent() if permanent else made
     made.save(output)
     typer.echo(printable(f"Wrote {output}: epsilon {made.epsilon:.6g} a record, sha256 {made.sha256}."))
@@ -147,9 +148,9 @@ def plan(
     Figures are for people whose values are uniform and independent of each other.
     """
     policy = Policy.load(file)
-    found = policy.precision(people, by=by, level=level)
+    found = plan_survey(policy, people, by=by, level=level)
     wanted = list(map(_width, half_width or []))
-    needed = [policy.n_people_for(field, width, by=by, level=level) for field, width in wanted]
+    needed = [found.n_people_for(field, width) for field, width in wanted]
     typer.echo("\n".join(map(printable, str(found).split("\n"))))
     for (field, width), n in zip(wanted, needed, strict=True):
         typer.echo(printable(f"{field} +- {width:g}: {n:,} people"))
@@ -208,19 +209,19 @@ def _width(text: str) -> tuple[str, float]:
         raise typer.BadParameter(f"A half-width must be a field and a number, such as age=1.5; got {text!r}.") from None
 
 
-def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]:
+def _filter(columns: Mapping[str, Column], text: str) -> tuple[str, Any]:
     """Return the name and the wanted values of a filter; an empty value is refused, not read as missing."""
     name, _, wanted = text.partition("=")
     if name not in columns:
         raise typer.BadParameter(f"A filter must be one of {', '.join(columns)} and its value; got {text!r}.")
     column, form = columns[name], f"{name}=LOW,HIGH, from LOW and below HIGH"
-    if isinstance(column, CategoryColumn):
+    if column.values is not None:
         no_value = "(missing)" if "missing" in column.values else "missing"
         texts = [no_value if value is None else str(value) for value in column.values]
         form = f"{name}=VALUE, where VALUE is one of {', '.join(texts[:_MOST_LISTED])}"
         form += ", ..." * (len(texts) > _MOST_LISTED)
     try:
-        if isinstance(column, CategoryColumn):
+        if column.values is not None:
             if wanted == no_value and None in column.values:
                 return name, None
             [code] = column.as_numbers([wanted], text=True)
@@ -231,24 +232,25 @@ def _filter(columns: Mapping[str, DeclaredColumn], text: str) -> tuple[str, Any]
         raise typer.BadParameter(f"A filter of {name} must be {form}; got {text!r}.") from None
 
 
-def _values(field: AnyField) -> str:
-    if isinstance(field, CategoryField):
-        return _shown(field)
-    if isinstance(field, PairField):
+def _values(field: Any) -> str:
+    if field.kind == "category":
+        return _shown(field.column)
+    if field.kind == "pair":
         return " with ".join(
             f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
         )
-    if isinstance(field, VectorField):
+    if field.kind == "vector":
         what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
         return f"{field.law.n_values} numbers, {what}; missing counts as zeros"
-    if isinstance(field, NumbersField):
+    if field.kind == "numbers":
         return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
-    return _bounds(field)
+    return _bounds(field.column)
 
 
-def _shown(column: CategoryColumn) -> str:
-    shown = [_quoted(value) for value in column.values[:_MOST_SHOWN]]
-    more = f", ... ({len(column.values)} in all)" if len(column.values) > _MOST_SHOWN else ""
+def _shown(column: Column) -> str:
+    values = column.values
+    shown = [_quoted(value) for value in values[:_MOST_SHOWN]]
+    more = f", ... ({len(values)} in all)" if len(values) > _MOST_SHOWN else ""
     return ", ".join(shown) + more + f"; others count as {_quoted(column.unknown)}"
 
 
@@ -257,7 +259,7 @@ def _quoted(value: Any) -> str:
     return "missing" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _bounds(column: NumberColumn) -> str:
+def _bounds(column: Column) -> str:
     low, high, missing = column.as_texts()
     unit = f" {_quoted(column.unit)}" if column.unit else ""
     return f"{low} to {high}{unit}; missing ones count as {missing}"
@@ -379,7 +381,7 @@ def collect(
     if by is None and not chosen:
         fields = collector.policy.fields
         usual = [(field, one) for field in fields for one, _ in collector._usual_estimates(field, level, form)]
-        named = [(one.labels if isinstance(field, NumbersField) else field.names, one) for field, one in usual]
+        named = [(one.labels if field.kind == "numbers" else field.names, one) for field, one in usual]
     else:
         named = _in_groups(collector, by, chosen, consistent=form, level=level)
     # A terminal may refuse to print; files are written first.
@@ -402,7 +404,7 @@ def _in_groups(
     """Estimate means and shares of the other columns; those asked of other people are told on stderr."""
     named, refused = list[tuple[tuple[str, ...], SurveyEstimate]](), dict[str, ValueError]()
     for name, column in declared_columns(collector.policy.fields).items():
-        statistic: Any = collector.frequencies if isinstance(column, CategoryColumn) else collector.mean
+        statistic: Any = collector.frequencies if column.has_codes else collector.mean
         try:
             if name not in (by, *where):
                 named.append(((name,), statistic(name, by=by, where=where, **how)))

@@ -1,17 +1,13 @@
-"""Fields of a policy: declared columns with their integer laws."""
+"""Fields of a policy: declared columns, and the integer law of their answer."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
-from skldp._checks import check_integer, is_integer, is_number
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
-from skldp.laws._integers import CodeLaw, GroupLaw, UnitLaw, law_from_dict
-
-if TYPE_CHECKING:
-    from skldp.client._vector_field import VectorField
+from skldp._checks import check_integer, is_integer
+from skldp.domains._column import Column
+from skldp.laws._integers import CodeLaw, GroupLaw, UnitLaw
 
 MOST_NAME = 200
 _MOST_VALUES, _MOST_LETTERS, _LARGEST_INTEGER = 2**20, 1000, 2**53
@@ -25,12 +21,15 @@ def check_text(name: str, value: Any, most: int = MOST_NAME) -> None:
         raise ValueError(f"{name} must be a text of 1 to {most} characters; got {value!r:.40}.")
 
 
-class Field(ABC):
-    """Base class of fields. Subclasses are frozen dataclasses."""
+class AnyField:
+    """Base class of fields. Subclasses are frozen dataclasses, and encode the values of records for their law."""
 
     name: str
     law: Any
-    steps: int | None = None
+    columns: Any
+    steps: int | None
+    #: "number", "category", "numbers" (several in one answer), "pair" or "vector".
+    kind: Any
     # The memo rule "permanent" can repeat answers to equal values.
     has_fixed_answers: ClassVar[bool] = True
 
@@ -46,8 +45,8 @@ class Field(ABC):
 
     @property
     def needs_steps(self) -> bool:
-        """True if permanent answers require `steps`, since the field has fractional numbers."""
-        return False
+        """True if permanent answers require `steps`, since each fractional number would be a separate value."""
+        return self.steps is None and not all(column.has_codes or column.whole for column in self.columns)
 
     @property
     def n_answers(self) -> int:
@@ -59,21 +58,24 @@ class Field(ABC):
         """Names of the values in a record."""
         return (self.name,)
 
-    @abstractmethod
-    def encode(self, value: Any) -> Any:
-        """Return the law's input for a value of a record, or for a mapping of several values."""
+    @property
+    def column(self) -> Column:
+        """First column, the only one of a number or category."""
+        first: Column = self.columns[0]
+        return first
 
-    def encode_record(self, values: Mapping[str, Any]) -> Any:
-        """Return the law's input for the values of a record."""
-        return self.encode(values[self.name])
+    def encode(self, values: Mapping[str, Any]) -> Any:
+        """Return the law's input for the values of a record; never raises."""
+        raise NotImplementedError
 
-    @abstractmethod
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[Any]:
         """Return the law's input for each row of a table with a column for each name."""
+        raise NotImplementedError
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the field as a dict of its document."""
+        """Return the law, its epsilon and the steps as a dict of the document."""
+        own = {"name": self.name, "law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
+        return own if self.steps is None else own | {"steps": str(self.steps)}
 
     def draw(self, encoded: Any, words: Iterator[int]) -> int:
         """Draw the answer to an encoded value."""
@@ -83,24 +85,25 @@ class Field(ABC):
         """Return whether a number is an answer of the field."""
         return bool(self.law.is_answer(answer))
 
-    def _law_and_epsilons(self) -> dict[str, Any]:
-        own = {"law": self.law.to_dict(), "epsilon": repr(self.epsilon)}
-        return own if self.steps is None else own | {"steps": str(self.steps)}
-
 
 @dataclass(frozen=True)
-class NumberField(NumberColumn, Field):
-    r"""Field for a number or a date within declared bounds, with its law.
+class Field(AnyField):
+    r"""Field of a policy: a column of a record, or several, with the law of their answer.
 
     Parameters
     ----------
     name : str
-    low, high : float
-        Bounds from -1e100 to 1e100, with ``low < high``. The bounds of a date are days since 1970-01-01.
-    law : UnitLaw
-        Law of numbers in [-1, 1].
-    unit, whole, missing, is_date
-        As in :class:`NumberColumn`; `missing` is a number.
+        Name of the answer, and of a single column. A record has the names of the columns.
+    columns : Column or tuple of Column
+        One column, two columns of different names that are answered together, or numbers of different names with one
+        law. Bounds are at most 1e100 in magnitude, and categories are texts, integers, booleans or None.
+    law : IntegerLaw
+        A number has a law of [-1, 1], a category of as many codes as there are values, and several numbers a law of as
+        many numbers. Two columns have a law of as many codes as there are combinations, in which those of the first
+        column vary slowest.
+    n_knots : int, default=2
+        Number of equally spaced points between the bounds of a number of two columns, from 2 to 256. The number is
+        rounded at random to one of the two points beside it, without bias.
     steps : int, default=None
         Number of equal steps between the bounds under the memo rule ``"permanent"``, from 1 to 2^30.
 
@@ -111,242 +114,119 @@ class NumberField(NumberColumn, Field):
 
     Notes
     -----
-    The input of the law is :math:`(x - c) / r` in IEEE double precision, clipped to [-1, 1]. :math:`c` is the middle of
-    the bounds and :math:`r` half their distance.
-    """
-
-    law: UnitLaw
-    steps: int | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_column(self)
-        _check_steps(self.steps)
-        if not isinstance(self.law, UnitLaw):
-            raise ValueError(f"The law of a number must be one for [-1, 1]; got {self.law!r}.")
-
-    @cached_property
-    def needs_steps(self) -> bool:
-        """Return whether the field has fractional numbers, each of which would be a separate value."""
-        return self.steps is None and not self.whole
-
-    def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[float]:
-        """Return the position of each number in [-1, 1]."""
-        return self.places(columns[self.name], **reading)
-
-    def value(self, answer: int) -> float:
-        """Return the unbiased estimate of an answer."""
-        return float(self.number(self.law.value(answer)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the field as a dict of its document."""
-        return super().to_dict() | self._law_and_epsilons()
-
-
-class SeveralColumns(Field):
-    """Base class of fields with one answer for several columns of a record."""
-
-    columns: tuple[CategoryColumn | NumberColumn, ...]
-
-    @cached_property
-    def needs_steps(self) -> bool:
-        """Return whether the field has fractional numbers, each of which would be a separate value."""
-        return self.steps is None and not all(isinstance(one, CategoryColumn) or one.whole for one in self.columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    def encode(self, value: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the code of each category, and the position of each number in [-1, 1]."""
-        return tuple(column.encode(value.get(column.name)) for column in self.columns)
-
-    def encode_record(self, values: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the codes and positions of the values of a record."""
-        return self.encode(values)
-
-    def encode_all(
-        self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any
-    ) -> Sequence[tuple[float, ...]]:
-        """Return the codes and positions of each row."""
-        each: list[list[float]] = [
-            one.places(columns[one.name], **reading)
-            if isinstance(one, NumberColumn)
-            else one.as_numbers(columns[one.name], refuse_unknown=refuse_unknown, **reading).tolist()
-            for one in self.columns
-        ]
-        return list(zip(*each, strict=True))
-
-    def _check_columns(self, rule: str, fits: bool) -> None:
-        """Raise ValueError unless names, columns and steps are valid and fit the rule."""
-        check_text("The name of a field", self.name)
-        if not fits:
-            raise ValueError(f"columns must be {rule}; got {self.columns!r}.")
-        for column in self.columns:
-            check_text("The name of a column", column.name)
-            if isinstance(column, NumberColumn):
-                _check_column(column)
-            else:
-                _check_values(column.values)
-        _check_steps(self.steps)
-
-
-@dataclass(frozen=True)
-class NumbersField(SeveralColumns):
-    """Field for several numbers with one law, which answers for all of them or for a random sample.
-
-    Parameters
-    ----------
-    name : str
-        Name of the answer. A record has the names of the columns.
-    columns : tuple of NumberColumn
-        Columns of different names.
-    law : GroupLaw
-        Law of as many numbers in [-1, 1] as there are columns.
-    steps : int, default=None
-        As of :class:`NumberField`, for each number that is not an integer.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
-
-    name: str
-    columns: tuple[NumberColumn, ...]
-    law: GroupLaw
-    steps: int | None = None
-
-    def __post_init__(self) -> None:
-        given = self.columns
-        fits = isinstance(given, tuple) and all(isinstance(one, NumberColumn) for one in given)
-        self._check_columns("a tuple of NumberColumn", fits)
-        if not isinstance(self.law, GroupLaw) or self.law.n_values != len(given):
-            raise ValueError(f"The law must be of {len(given)} numbers; got {self.law!r}.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the field as a dict of its document."""
-        columns = [column.to_dict() for column in self.columns]
-        return {"name": self.name, "type": "numbers", "columns": columns} | self._law_and_epsilons()
-
-
-@dataclass(frozen=True)
-class CategoryField(CategoryColumn, Field):
-    """Field for a category with declared values, with its law.
-
-    Parameters
-    ----------
-    name : str
-    values : tuple of str, int, bool or None
-        At least two different values; None is the category of missing values.
-    law : CodeLaw
-        Law of as many codes as there are values.
-    unknown : str, int, bool or None, default=...
-        As in :class:`CategoryColumn`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
-
-    law: CodeLaw
-
-    is_public: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_text("The name of a field", self.name)
-        _check_values(self.values)
-        super().__post_init__()
-        if not isinstance(self.law, CodeLaw) or self.law.n_codes != len(self.values):
-            raise ValueError(f"The law of a category must be of {len(self.values)} codes; got {self.law!r}.")
-
-    def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[int]:
-        """Return the code of each value."""
-        codes: list[int] = self.as_numbers(columns[self.name], refuse_unknown=refuse_unknown, **reading).tolist()
-        return codes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the field as a dict of its document."""
-        return super().to_dict() | self._law_and_epsilons()
-
-
-@dataclass(frozen=True)
-class PairField(SeveralColumns):
-    """Field for two columns of a record together: one answer for their combination.
-
-    Parameters
-    ----------
-    name : str
-        Name of the answer. A record has the names of the columns, which may be in other pairs as well.
-    columns : tuple of two CategoryColumn or NumberColumn
-        Columns of different names.
-    law : CodeLaw
-        Law of as many codes as there are combinations; those of the first column vary slowest.
-    n_knots : int, default=2
-        Number of points from the lower to the upper bound, at equal distances, from 2 to 256. A number is rounded at
-        random to one of the two points beside it, without bias.
-    steps : int, default=None
-        As of :class:`NumbersField`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
+    The input of the law of a number is :math:`(x - c) / r` in IEEE double precision, clipped to [-1, 1]. :math:`c` is
+    the middle of the bounds and :math:`r` half their distance.
 
     Examples
     --------
-    >>> from skldp.client import Policy
-    >>> from skldp.client._fields import PairField
-    >>> from skldp.domains._declared_columns import CategoryColumn, NumberColumn
-    >>> from skldp.mechanisms import RandomizedResponse
-    >>> age, city = NumberColumn("age", 0, 100), CategoryColumn("city", ("Bonn", "Ulm"))
-    >>> both = PairField("age and city", (age, city), RandomizedResponse(1.0, 6).integer_law, n_knots=3)
+    >>> from skldp.client import Field, Policy
+    >>> from skldp.mechanisms import Column, RandomizedResponse
+    >>> age, city = Column(0, 100, name="age"), Column(values=("Bonn", "Ulm"), name="city")
+    >>> both = Field("age and city", (age, city), RandomizedResponse(1.0, 6).integer_law, n_knots=3)
     >>> policy = Policy("which age lives where", (both,))
     >>> policy.names, policy.read(policy.release({"age": 37, "city": "Ulm"})).answers["age and city"] in range(6)
     (['age', 'city'], True)
     """
 
     name: str
-    columns: tuple[CategoryColumn | NumberColumn, ...]
-    law: CodeLaw
+    columns: Any
+    law: Any
     n_knots: int = field(default=2, kw_only=True)
     steps: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._check_columns("a tuple of two columns", isinstance(self.columns, tuple) and len(self.columns) == 2)
-        if self.columns[0].name == self.columns[1].name:
-            raise ValueError(f"The columns of a pair must have different names; got {self.columns[0].name!r} twice.")
-        check_integer("n_knots", self.n_knots, least=2, most=256)
-        n = self.sizes[0] * self.sizes[1]
-        if not isinstance(self.law, CodeLaw) or self.law.n_codes != n:
-            raise ValueError(f"The law of a pair must be of {n} codes; got {self.law!r}.")
+        check_text("The name of a field", self.name)
+        given = (self.columns,) if isinstance(self.columns, Column) else self.columns
+        if not isinstance(given, tuple) or not given or not all(isinstance(one, Column) for one in given):
+            raise ValueError(f"columns must be a Column, or a tuple of them; got {self.columns!r:.80}.")
+        if len(given) == 1 and not isinstance(self.law, GroupLaw):
+            given = (replace(given[0], name=self.name),)
+        for column in given:
+            _check_column(column)
+        # A document has the replacement of a missing number.
+        declared = (one if one.has_codes else replace(one, missing=one.stand_in) for one in given)
+        object.__setattr__(self, "columns", tuple(declared))
+        self._check_law()
+        if self.steps is not None:
+            check_integer("steps", self.steps, least=1, most=2**30)
+            if all(column.has_codes for column in self.columns):
+                raise ValueError(f"steps must be None for categories; got {self.steps!r}.")
+
+    def _check_law(self) -> None:
+        if self.kind == "pair":
+            if len(set(self.names)) < 2:
+                raise ValueError(f"The columns of a pair must have different names; got {self.names[0]!r} twice.")
+            check_integer("n_knots", self.n_knots, least=2, most=256)
+        if self.kind in ("category", "pair"):
+            n = self.sizes[0] * (self.sizes[1] if self.kind == "pair" else 1)
+            if not isinstance(self.law, CodeLaw) or self.law.n_codes != n:
+                raise ValueError(f"The law of a {self.kind} must be of {n} codes; got {self.law!r}.")
+        elif any(column.has_codes for column in self.columns):
+            raise ValueError(f"columns with a law of several numbers must be numbers; got {self.columns!r:.80}.")
+        elif self.kind == "numbers":
+            if self.law.n_values != len(self.columns):
+                raise ValueError(f"The law must be of {len(self.columns)} numbers; got {self.law!r}.")
+        elif not isinstance(self.law, UnitLaw) or len(self.columns) > 1:
+            raise ValueError(f"The law of a number must be one for [-1, 1]; got {self.law!r}.")
+
+    @cached_property
+    def kind(self) -> str:
+        """``"number"``, ``"category"``, ``"numbers"`` or ``"pair"``."""
+        if isinstance(self.law, GroupLaw):
+            return "numbers"
+        if len(self.columns) == 2:
+            return "pair"
+        return "category" if self.columns[0].has_codes else "number"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
 
     @property
     def version(self) -> int:
         """First version of a policy that can have the field."""
-        return max(3, super().version)
+        return max(3 if self.kind == "pair" else 2, super().version)
 
     @cached_property
-    def sizes(self) -> tuple[int, int]:
+    def sizes(self) -> tuple[int, ...]:
         """Number of categories or points of each column."""
-        first, second = (len(one.values) if one.values is not None else self.n_knots for one in self.columns)
-        return first, second
+        return tuple(self.n_knots if one.values is None else len(one.values) for one in self.columns)
 
-    def draw(self, encoded: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer: one word for each number, then those of the law."""
+    def encode(self, values: Mapping[str, Any]) -> Any:
+        """Return the code of a category, the position of a number in [-1, 1], or a tuple of those of several columns.
+
+        Never raises.
+        """
+        if self.kind in ("number", "category"):
+            return self.column.encode(values.get(self.name))
+        return tuple(column.encode(values.get(column.name)) for column in self.columns)
+
+    def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[Any]:
+        """Return the codes and positions of each row."""
+        how = reading | {"refuse_unknown": refuse_unknown, "lists_values": True}
+        each = [column.encode_all(columns[column.name], **how) for column in self.columns]
+        return each[0] if self.kind in ("number", "category") else list(zip(*each, strict=True))
+
+    def draw(self, encoded: Any, words: Iterator[int]) -> int:
+        """Draw the answer: one word for each number of a pair, then those of the law."""
+        if self.kind != "pair":
+            return int(self.law.draw(encoded, words))
         code = 0
         for column, size, given in zip(self.columns, self.sizes, encoded, strict=True):
-            own = _knot(given, size, words) if isinstance(column, NumberColumn) else int(given)
-            code = code * size + own
+            code = code * size + (int(given) if column.has_codes else _knot(given, size, words))
         return int(self.law.draw(code, words))
+
+    def value(self, answer: int) -> float:
+        """Return the unbiased estimate of a number's answer."""
+        return float(self.column.number(self.law.value(answer)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""
-        columns = [column.to_dict() for column in self.columns]
-        own = {"name": self.name, "type": "pair", "columns": columns, "n_knots": str(self.n_knots)}
-        return own | self._law_and_epsilons()
+        if self.kind in ("number", "category"):
+            return self.column.to_document() | super().to_dict()
+        own = {"type": self.kind, "columns": [column.to_document() for column in self.columns]} | super().to_dict()
+        return own | ({"n_knots": str(self.n_knots)} if self.kind == "pair" else {})
 
 
 def _knot(place: float, n: int, words: Iterator[int]) -> int:
@@ -356,74 +236,27 @@ def _knot(place: float, n: int, words: Iterator[int]) -> int:
     return below + (next(words) < int((position - below) * 2.0**64))
 
 
-_TYPES = ("number", "integer", "date", "numbers", "category", "pair", "vector")
-AnyField: TypeAlias = "NumberField | NumbersField | CategoryField | PairField | VectorField"
+def declared_columns(fields: Iterable[AnyField]) -> dict[str, Column]:
+    """Return the columns of fields by name."""
+    return {column.name: column for one in fields for column in one.columns}
 
 
-def declared_columns(fields: Sequence[AnyField]) -> dict[str, DeclaredColumn]:
-    """Return the numbers and categories of fields by name."""
-    every = (column for field in fields for column in getattr(field, "columns", (field,)))
-    return {column.name: column for column in every if isinstance(column, DeclaredColumn)}
-
-
-def field_from_dict(given: dict[str, Any]) -> AnyField:
-    """Read a field of a document."""
-    if given["type"] not in _TYPES:
-        known = ", ".join(map(repr, _TYPES))
-        raise ValueError(f"The type of a field must be one of {known}; got {given['type']!r:.40}.")
-    # Each class checks the type of its law.
-    law: Any = law_from_dict(given["law"])
-    if given["type"] == "category":
-        return CategoryField(given["name"], tuple(given["values"]), law, unknown=given["unknown"])
-    if given["type"] == "vector":
-        # Devices without vectors do not need the module.
-        from skldp.client._vector_field import VectorField
-
-        return VectorField(given["name"], law, None if given["bound"] is None else float(given["bound"]))
-    steps = int(given["steps"]) if "steps" in given else None
-    if given["type"] == "pair":
-        pair = tuple(map(_column_from_dict, given["columns"]))
-        return PairField(given["name"], pair, law, n_knots=int(given["n_knots"]), steps=steps)
-    if given["type"] == "numbers":
-        columns = tuple(NumberColumn(**_number_from_dict(one)) for one in given["columns"])
-        return NumbersField(given["name"], columns, law, steps)
-    return NumberField(law=law, steps=steps, **_number_from_dict(given))
-
-
-def _number_from_dict(given: dict[str, Any]) -> dict[str, Any]:
-    numbers = {end: float(given[end]) for end in ("low", "high", "missing")}
-    kind = {"whole": given["type"] != "number", "is_date": given["type"] == "date"}
-    return {"name": given["name"], "unit": given["unit"]} | numbers | kind
-
-
-def _column_from_dict(given: dict[str, Any]) -> CategoryColumn | NumberColumn:
-    if given["type"] == "category":
-        return CategoryColumn(given["name"], tuple(given["values"]), unknown=given["unknown"])
-    return NumberColumn(**_number_from_dict(given))
-
-
-def _check_values(values: Any) -> None:
-    if not isinstance(values, tuple) or not all(map(_is_value, values)):
-        raise ValueError("values must be a tuple of str, int, bool and None; got another type.")
-    if not values or len(values) > _MOST_VALUES:
-        raise ValueError(f"values must be 1 to {_MOST_VALUES}; got {len(values)}.")
-
-
-def _check_column(column: NumberColumn) -> None:
+def _check_column(column: Column) -> None:
     check_text("The name of a column", column.name)
+    if column.values is not None:
+        if not all(map(_is_value, column.values)):
+            raise ValueError("values of a policy must be short texts, integers, booleans and None; got others.")
+        if len(column.values) > _MOST_VALUES:
+            raise ValueError(f"values must be 1 to {_MOST_VALUES}; got {len(column.values)}.")
+        return
     if column.unit is not None:
         check_text("unit", column.unit)
     if column.scale != "linear":
         raise ValueError(f"scale must be 'linear' for a field of a policy; got {column.scale!r}.")
     if abs(column.low) > MOST or abs(column.high) > MOST:
         raise ValueError(f"Bounds must be numbers from {-MOST:g} to {MOST:g}; got {(column.low, column.high)!r}.")
-    if not is_number(column.missing):
-        raise ValueError(f"missing must be None or a number within the bounds; got {column.missing!r}.")
-
-
-def _check_steps(steps: Any) -> None:
-    if steps is not None:
-        check_integer("steps", steps, least=1, most=2**30)
+    if column.missing == "category":
+        raise ValueError("missing must be a number within the bounds for a field of a policy; got 'category'.")
 
 
 def _is_value(value: Any) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from skldp._documents import canonical_text
-from skldp.client._fields import AnyField, CategoryField, SeveralColumns
-from skldp.domains._declared_columns import CategoryColumn
+from skldp.client._fields import AnyField
 from skldp.laws._integers import uniform_subset
 from skldp.laws._release_key import ReleaseKey
 
@@ -36,7 +35,7 @@ class KeptField(NamedTuple):
         """Return a field with its digests, which exclude units and replacements of missing values."""
         own = field.to_dict()
         meaning = _meaning(own)
-        if isinstance(field, SeveralColumns):
+        if "columns" in own:
             meaning["columns"] = [_meaning(column) for column in own["columns"]]
         return cls(field, _digest(meaning), _digest(own["law"]))
 
@@ -90,14 +89,14 @@ class _Answer(NamedTuple):
     def _stepped(self, given: Any) -> Any:
         """Round numbers to steps with thresholds of the person, so that the mean over people is unbiased."""
         field = self.kept.field
-        if isinstance(field, CategoryField) or field.steps is None:
+        if field.steps is None:
             return given
         about = (_VERSION, self.kept.meaning, self.person)
-        if not isinstance(field, SeveralColumns):
+        if field.kind == "number":
             return _at_step(given, field.steps, self.key.subkey("skldp step", *about))
         return tuple(
             place
-            if isinstance(column, CategoryColumn) or column.whole
+            if column.has_codes or column.whole
             else _at_step(place, field.steps, self.key.subkey("skldp step", *about, column.name.encode()))
             for column, place in zip(field.columns, given, strict=True)
         )
@@ -113,11 +112,9 @@ def _digest(content: Any) -> bytes:
 
 def _packed(field: AnyField, value: Any) -> bytes:
     """Return the input of the law as bytes; -0.0 becomes 0.0."""
-    if isinstance(field, CategoryField):
+    if field.kind == "category":
         return struct.pack(">q", value)
-    if isinstance(value, str):
-        return value.encode()
-    places = value if isinstance(field, SeveralColumns) else (value,)
+    places = value if isinstance(value, tuple) else (value,)
     return struct.pack(f">{len(places)}d", *(place + 0.0 for place in places))
 
 

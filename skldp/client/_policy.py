@@ -8,33 +8,21 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 from skldp._checks import check_integer
 from skldp._documents import canonical_text, digest, parsing, read_document
 from skldp._reading import CodeReader, named_columns
 from skldp._texts import escaped, is_visible
-from skldp.client._fields import (
-    AnyField,
-    Field,
-    NumberField,
-    PairField,
-    SeveralColumns,
-    check_text,
-    declared_columns,
-    field_from_dict,
-)
+from skldp.client._field_documents import field_from_dict
+from skldp.client._fields import AnyField, check_text, declared_columns
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report
 from skldp.client._report_bytes import PolicyReport, pack, unpack
-from skldp.domains._declared_columns import CategoryColumn
 from skldp.laws._integers import secure_words, uniform_subset, words_of
 from skldp.laws._odds import round_up
 from skldp.laws._person_ids import canonical_ids, person_bytes
 from skldp.laws._release_key import ReleaseKey
-
-if TYPE_CHECKING:
-    from skldp.collection._precision import SurveyPrecision
 
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_BITS, _MOST_CHARACTERS = 1000, 2**17, 2**24
@@ -53,7 +41,7 @@ class Policy:
     ----------
     purpose : str
         Purpose of the collection, shown to the person.
-    fields : tuple of NumberField, NumbersField, CategoryField, PairField or VectorField
+    fields : tuple of Field or VectorField
     expires : str, default=None
         UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
     memo : {"fresh", "permanent"}, default="fresh"
@@ -92,9 +80,9 @@ class Policy:
 
     Examples
     --------
-    >>> from skldp.client import CategoryField, Policy
-    >>> from skldp.mechanisms import RandomizedResponse
-    >>> city = CategoryField("city", ("Bonn", "Ulm", None), RandomizedResponse(1.0, 3).integer_law)
+    >>> from skldp.client import Field, Policy
+    >>> from skldp.mechanisms import Column, RandomizedResponse
+    >>> city = Field("city", Column(values=("Bonn", "Ulm", None)), RandomizedResponse(1.0, 3).integer_law)
     >>> policy = Policy("where people live", (city,))
     >>> round(policy.epsilon, 6), policy.n_bytes
     (1.0, 30)
@@ -110,7 +98,7 @@ class Policy:
     n_sampled: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(field, Field) for field in self.fields):
+        if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
         _check_field_names(self.fields)
         if self.n_sampled is not None:
@@ -144,68 +132,6 @@ class Policy:
             )
         if len(self.to_json()) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        purpose: str,
-        units: dict[str, str] | None = None,
-        expires: str | None = None,
-        joint: Literal["all"] | Sequence[tuple[str, str]] | None = None,
-        n_knots: int = 2,
-    ) -> Self:
-        """Make a policy from a fitted estimator; needs scikit-learn.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted estimator with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer (without
-            ``"laplace"`` and ``"gaussian"``), a BitRandTransformer with ``calibration="exact", debias=True``, a
-            CategoricalPrivatizer, a TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``), a
-            PrivUnitTransformer without bounds (``"vector"``, of all its columns in order); a ColumnTransformer of
-            these; or a Pipeline whose first step is one of these.
-        purpose : str
-            Purpose of the collection, shown to the person.
-        units : dict by column, default=None
-            Units of numbers, for display.
-        expires : str, default=None
-            As in the class.
-        joint : "all" or list of pairs of columns, default=None
-            Pairs for tables, and for means and shares within another column. A column in no pair is a question of its
-            own, by the mechanism of the estimator. Each person is asked one pair or column, chosen at random, at the
-            whole epsilon. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms of pairs are chosen anew.
-        n_knots : int, default=2
-            Number of points that numbers of pairs are rounded to at random.
-
-        Returns
-        -------
-        Policy
-            Policy of the estimator. Its releases use secure randomness and ignore the estimator's `seed`.
-
-        Raises
-        ------
-        ValueError
-            If the estimator has another type or learned its domain from rows, or a column has no integer law.
-
-        Notes
-        -----
-        Mechanisms that draw real numbers (Gaussian and Laplace vectors, random projections) have no policy, since a
-        device could not compute the epsilon. A device samples PrivUnit among random directions of a seed, at the exact
-        epsilon of integers and at most 1.01 times the variance, up to an epsilon of about 11. Numbers with one law
-        become one `NumbersField`. Most mechanisms of numbers give means alone; ``"square_wave"`` also gives variances,
-        histograms and quantiles.
-
-        A device replaces a missing number by the middle of the bounds, and a missing or unknown category by the missing
-        category, if declared, or the first value. Use ``dataclasses.replace`` on a field to set other replacements.
-        """
-        conversion = _conversion()
-        fields, n_sampled = conversion.exported(estimator, dict(units or {}))
-        if joint is not None:
-            fields = conversion.paired(estimator, fields, joint, n_knots)
-            n_sampled = None if len(fields) == 1 else 1
-        return cls(purpose, fields, expires, n_sampled=n_sampled)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -284,92 +210,10 @@ class Policy:
 
     def permanent(self, steps: int = 1024) -> Self:
         """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
-        fields = tuple(
-            replace(one, steps=steps) if isinstance(one, NumberField | SeveralColumns) and one.needs_steps else one
-            for one in self.fields
-        )
+        # Only dataclasses with columns need steps.
+        fields: Any = (replace(one, steps=steps) if one.needs_steps else one for one in cast("Any", self.fields))
+        fields = tuple(fields)
         return replace(self, fields=fields, memo="permanent")
-
-    def precision(self, n_people: int, *, by: str | None = None, level: float = 0.95) -> "SurveyPrecision":
-        r"""Return the expected precision of the estimates of a survey before anybody is asked; needs scikit-learn.
-
-        Parameters
-        ----------
-        n_people : int
-            Number of people who report, from 2 to 10^12.
-        by : str, default=None
-            Category of the policy to group by.
-        level : float, default=0.95
-            Confidence level of the intervals.
-
-        Returns
-        -------
-        SurveyPrecision
-            Table with `estimates`: means of numbers and shares of categories, overall or in an average group, tables
-            of pairs, and the default histogram and the median of a number whose law gives these. Each has `what`, `n`
-            (expected number of people asked), `standard_error` and `half_width` of the interval, in the unit of the
-            number or as a share; it is infinite if the group may be empty.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or no person is asked both fields of a group.
-
-        Notes
-        -----
-        Figures are exact for uniform and independent values, from the integers of the laws, up to the normal
-        approximation of intervals (Fieller's for a group) and a fifth for columns of pairs by local hashing or Hadamard
-        response, whose codes are correlated. They include the noise and the samples of fields and people.
-
-        References
-        ----------
-        Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
-
-        Examples
-        --------
-        >>> from skldp.client import CategoryField, Policy
-        >>> from skldp.client._fields import NumberField
-        >>> from skldp.mechanisms import Duchi, RandomizedResponse
-        >>> age = NumberField("age", 0, 100, Duchi(1.0).integer_law)
-        >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
-        >>> policy = Policy("where people of which age live", (age, city))
-        >>> print(policy.precision(10_000))
-        10,000 people, 95% intervals
-                        people  std err       +-
-        mean of age     10,000    1.082    2.121
-        shares of city  10,000  0.01082  0.02121
-        >>> print(policy.precision(10_000, by="city"))
-        10,000 people, 95% intervals
-                             people  std err    +-
-        mean of age by city  10,000    2.579  5.06
-        >>> policy.n_people_for("age", 2.0), policy.n_people_for("age", 2.0, by="city")
-        (11246, 63910)
-        """
-        made: SurveyPrecision = _conversion().precision_of(self, n_people, by=by, level=level)
-        return made
-
-    def n_people_for(self, field: str, half_width: float, *, by: str | None = None, level: float = 0.95) -> int:
-        """Return how many people must report for an interval to be as short; needs scikit-learn.
-
-        Parameters
-        ----------
-        field : str
-            Number, for its mean, or category, for its shares.
-        half_width : float
-            Largest expected distance of the ends of the interval from the estimate.
-        by, level
-            As of :meth:`precision`.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        ValueError
-            As of :meth:`precision`, or if 10^12 people do not suffice.
-        """
-        return int(_conversion().people_needed(self, field, half_width, by=by, level=level))
 
     def release(
         self,
@@ -468,10 +312,10 @@ class Policy:
         Examples
         --------
         >>> import os, tempfile
-        >>> from skldp.client import DeviceLedger, Policy
-        >>> from skldp.client._fields import NumberField
-        >>> from skldp.mechanisms import Duchi
-        >>> policy, sent = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),)), []
+        >>> from skldp.client import DeviceLedger, Field, Policy
+        >>> from skldp.mechanisms import Column
+        >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
+        >>> policy, sent = Policy("age", (Field("age", Column(0, 100), Duchi(1.0).integer_law),)), []
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     account = DeviceLedger(os.path.join(folder, "account"), lifetime_epsilon=2.0)
         ...     report = policy.send({"age": 37}, sent.append, ledger=account)
@@ -493,10 +337,10 @@ class Policy:
 
         Examples
         --------
-        >>> from skldp.client import Policy
-        >>> from skldp.client._fields import NumberField
-        >>> from skldp.mechanisms import Duchi
-        >>> policy = Policy("age", (NumberField("age", 0, 100, Duchi(1.0).integer_law),))
+        >>> from skldp.client import Field, Policy
+        >>> from skldp.mechanisms import Column
+        >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
+        >>> policy = Policy("age", (Field("age", Column(0, 100), Duchi(1.0).integer_law),))
         >>> policy.check_record({"Age": 37})
         Traceback (most recent call last):
             ...
@@ -550,7 +394,7 @@ class Policy:
         check_secret(self, secret, people)
         if text:
             for column in declared_columns(self.fields).values():
-                if isinstance(column, CategoryColumn):
+                if column.values is not None:
                     CodeReader(column.values, text=True).check_texts()
         whose = None if people is None else list(map(person_bytes, canonical_ids(people, first_row)))
         own = named_columns(columns, self.names, whose)
@@ -627,7 +471,7 @@ class Policy:
         if not isinstance(record, Mapping):
             raise TypeError(f"A record must be a mapping; got {type(record).__name__}.")
         values = {name: _value(record, name) for name in self.names}
-        return [field.encode_record(values) for field in self.fields]
+        return [field.encode(values) for field in self.fields]
 
     def _draw(self, encoded: Sequence[Any], words: Iterator[int]) -> bytes:
         report_id = b"".join(next(words).to_bytes(8, "big") for _ in range(2))
@@ -648,19 +492,6 @@ class Policy:
         return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
 
 
-def _conversion() -> Any:
-    """Import the layer of estimates, which a device can do without."""
-    try:
-        from skldp.collection import _conversion
-    except ImportError as error:
-        missing = (error.name or "scikit-learn").partition(".")[0]
-        raise ImportError(
-            f"Estimators and the precision of a survey need {missing}, which a client is installed without: run "
-            "`pip install skldp`, not with --no-deps."
-        ) from None
-    return _conversion
-
-
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:
     """Raise ValueError if the secret and the ids do not fit the policy's memo rule."""
     kept = policy.memo == "permanent"
@@ -675,9 +506,9 @@ def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:
 def _check_field_names(fields: Sequence[AnyField]) -> None:
     """Raise ValueError if a name stands for two things; a column may be in several pairs."""
     names = [one.name for one in fields]
-    columns = [one for each in fields if isinstance(each, PairField) for one in each.columns]
+    columns = [one for each in fields if each.kind == "pair" for one in each.columns]
     different = {column.name: column for column in columns}
-    held = [name for one in fields if not isinstance(one, PairField) for name in one.names]
+    held = [name for one in fields if one.kind != "pair" for name in one.names]
     for listed in (names, [*held, *different]):
         if len(set(listed)) < len(listed):
             raise ValueError(f"Fields must have different names; got {listed!r}.")

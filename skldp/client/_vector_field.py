@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from skldp._arrays import kind_of, refuse_masked
 from skldp._checks import check_integer, check_positive
-from skldp.client._fields import MOST, Field, check_text
+from skldp.client._fields import MOST, AnyField, check_text
 from skldp.laws._closest_law import MOST_NUMBERS, ClosestLaw
 
 
 @dataclass(frozen=True)
-class VectorField(Field):
+class VectorField(AnyField):
     r"""Field for a vector, such as the update of a model, which is released by PrivUnit on random directions.
 
     Parameters
@@ -56,6 +56,9 @@ class VectorField(Field):
     law: ClosestLaw
     bound: float | None = None
 
+    kind: ClassVar[str] = "vector"  # type: ignore[misc]
+    columns: ClassVar[tuple[()]] = ()  # type: ignore[misc]
+    steps: ClassVar[None] = None  # type: ignore[misc]
     has_fixed_answers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -78,10 +81,10 @@ class VectorField(Field):
         vectors = PrivUnit(n_values, epsilon) if bound is None else PrivUnitBall(n_values, epsilon, 1.0)
         return cls(name, vectors.device_law, bound)
 
-    def encode(self, value: Any) -> npt.NDArray[np.float64]:
-        """Return the clipped vector in units of the bound, or its direction."""
+    def encode(self, values: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+        """Return the clipped vector in units of the bound, or its direction; never raises."""
         try:
-            return self.encode_all({self.name: [value]}, True)[0]
+            return self.encode_all({self.name: [values.get(self.name)]}, True)[0]
         except ValueError:
             return np.zeros(self.law.n_values)
 
@@ -108,7 +111,7 @@ class VectorField(Field):
     def to_dict(self) -> dict[str, Any]:
         """Return the field as a dict of its document."""
         bound = None if self.bound is None else repr(self.bound)
-        return {"name": self.name, "type": "vector", "bound": bound} | self._law_and_epsilons()
+        return {"type": "vector", "bound": bound} | super().to_dict()
 
 
 def _clipped(vector: npt.NDArray[np.float64], bound: float | None) -> npt.NDArray[np.float64]:

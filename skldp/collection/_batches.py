@@ -59,9 +59,9 @@ def release_batches(
     --------
     >>> import pyarrow as pa
     >>> from skldp import release_batches
-    >>> from skldp.client import CategoryField, Policy
-    >>> from skldp.mechanisms import RandomizedResponse
-    >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
+    >>> from skldp.client import Field, Policy
+    >>> from skldp.mechanisms import Column, RandomizedResponse
+    >>> city = Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law)
     >>> release = release_batches(Policy("where people live", (city,)))
     >>> people = pa.table({"name": ["a", "b"], "city": ["Ulm", "Bonn"]})
     >>> reports = pa.Table.from_batches(release(people.to_batches()), schema=release.schema)

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
-from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
-from skldp.client._vector_field import VectorField
+from skldp.client._fields import AnyField, Field
 from skldp.collection._answer_scores import (
     CodeScores,
     PartScores,
@@ -40,7 +39,6 @@ from skldp.collection._survey_estimates import (
 from skldp.collection._survey_fields import bins_of, distribution_of, filter_text, mean_of, noted, parts_of, weights_of
 
 _Consistent = Literal["project", "likelihood"] | None
-_Several = NumbersField | VectorField
 
 
 def _check_form(consistent: Any) -> None:
@@ -86,12 +84,11 @@ class Collector(ReportStore):
     Examples
     --------
     >>> from skldp import Collector
-    >>> from skldp.client import CategoryField, Policy
-    >>> from skldp.client._fields import NumberField
-    >>> from skldp.mechanisms import RandomizedResponse
+    >>> from skldp.client import Field, Policy
+    >>> from skldp.mechanisms import Column, RandomizedResponse
     >>> from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
-    >>> age = NumberField("age", 0, 100, SquareWave(1.0).integer_law)
-    >>> city = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)
+    >>> age = Field("age", Column(0, 100), SquareWave(1.0).integer_law)
+    >>> city = Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law)
     >>> policy = Policy("where people of which age live", (age, city))
     >>> collector = Collector(policy)
     >>> for age in range(100):
@@ -145,14 +142,16 @@ class Collector(ReportStore):
             return self._joint.estimate(field, mean=True, consistent=consistent, by=by, where=where, level=level)
         _check_form(consistent)
         of = self._among(field, by=by, where=where)
-        several = next((one for one in self.policy.fields if isinstance(one, _Several) and field in one.names), None)
-        whole, what = several or of._number(field), f"mean of {field}"
-        if isinstance(whole, VectorField):
+        groups = (one for one in self.policy.fields if one.kind in ("numbers", "vector"))
+        several: Any = next((one for one in groups if field in one.names), None)
+        whole: Any = several or of._number(field)
+        what = f"mean of {field}"
+        if whole.kind == "vector":
             labels = [f"{field}[{i}]" for i in range(whole.law.n_values)]
             means, bound = partial(of._raw_means, whole, level, what, labels), whole.bound or 1.0
             return of._grouped(lambda weights: means(weights).scaled(bound), (field,), by, where, several=True)
         place = whole.names.index(field)
-        column = whole.columns[place] if isinstance(whole, NumbersField) else whole
+        column = whole.columns[place]
 
         def one(weights: Scores) -> SurveyEstimate:
             raw = of._raw_means(whole, level, what, whole.names, weights).only([place], [field], what)
@@ -180,9 +179,11 @@ class Collector(ReportStore):
         scores = numbers(number.law, answers[field]), squares(number.law, answers[field])
 
         def one(weights: Scores) -> SurveyEstimate:
-            return variance(*scores, weights, level, f"variance of {field}").scaled(number.radius**2)
+            return variance(*scores, weights, level, f"variance of {field}").scaled(number.column.radius**2)
 
-        return noted(within(of._grouped(one, (field,), by, where), 0.0, number.radius**2, consistent), number)
+        return noted(
+            within(of._grouped(one, (field,), by, where), 0.0, number.column.radius**2, consistent), number.column
+        )
 
     def frequencies(
         self,
@@ -221,13 +222,13 @@ class Collector(ReportStore):
         if self._is_paired(field):
             return self._joint.estimate(field, mean=False, consistent=consistent, by=by, where=where, level=level)
         category = self._field(field)
-        if not isinstance(category, CategoryField):
+        if category.kind != "category":
             raise ValueError(f"`frequencies` needs a category; use `histogram` for number {field!r}.")
         of = self._among(field, by=by, where=where)
         likeliest = partial(likeliest_codes, category.law, of._answers[field])
-        scores, labels = CodeScores(category.law), value_labels(category.values)
+        scores, labels = CodeScores(category.law), value_labels(category.column.values)
         made = of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
-        return noted(made, category)
+        return noted(made, category.column)
 
     def table(
         self, field: str, other: str, *, consistent: Literal["project"] | None = "project", level: float = 0.95
@@ -293,11 +294,11 @@ class Collector(ReportStore):
         def likeliest() -> npt.NDArray[np.float64]:
             found, *_ = distribution_of(number, of._answers[field])
             # The distribution spreads the share of an integer around it.
-            inner = np.ceil(own.edges[1:-1]) - 0.5 if number.whole else own.edges[1:-1]
+            inner = np.ceil(own.edges[1:-1]) - 0.5 if number.column.whole else own.edges[1:-1]
             return np.diff(found.cumulative(inner), prepend=0.0, append=1.0)
 
         made = of._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
-        return noted(made, number)
+        return noted(made, number.column)
 
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
@@ -333,8 +334,8 @@ class Collector(ReportStore):
         found, sums, *ends = distribution_of(number, answers)
         upto = quotients(sums, found.n, level, "", [""] * len(sums.a))
         estimate = quantile_estimate(found, upto, levels, (ends[0], ends[1]), f"likeliest quantiles of {field}")
-        estimate = noted(replace(estimate, answered=of._answered, dates=number.is_date), number)
-        if not number.whole:
+        estimate = noted(replace(estimate, answered=of._answered, dates=number.column.is_date), number.column)
+        if not number.column.whole:
             return estimate
         return replace(estimate, **{name: np.rint(getattr(estimate, name)) for name in ("values", "low", "high")})
 
@@ -375,7 +376,7 @@ class Collector(ReportStore):
         return notebook_view(self.policy, self.counts)
 
     def _usual_estimates(
-        self, field: AnyField, level: float = 0.95, consistent: Literal["project"] | None = "project"
+        self, field: Any, level: float = 0.95, consistent: Literal["project"] | None = "project"
     ) -> list[tuple[SurveyEstimate, bool]]:
         """Return the default estimates of a field, each with whether it is drawn; none for fewer than two answers."""
         if (
@@ -383,13 +384,13 @@ class Collector(ReportStore):
             and asked_of(self.policy, self._columns)[:, self.policy.fields.index(field)].sum() < 2
         ):
             return []
-        if isinstance(field, CategoryField):
+        if field.kind == "category":
             return [(self.frequencies(field.name, consistent=consistent, level=level), True)]
-        if isinstance(field, NumbersField):
+        if field.kind == "numbers":
             return [(one, False) for one in self._group_means(field, level, consistent)]
-        if isinstance(field, VectorField):
+        if field.kind == "vector":
             return [(self.mean(field.name, level=level), False)]
-        if isinstance(field, PairField):
+        if field.kind == "pair":
             return [(self.table(*field.names, consistent=consistent, level=level), False)]
         found = []
         mean, histogram, variance = (
@@ -402,7 +403,7 @@ class Collector(ReportStore):
         return found
 
     def _is_paired(self, name: str) -> bool:
-        return any(isinstance(one, PairField) and name in one.names for one in self.policy.fields)
+        return any(one.kind == "pair" and name in one.names for one in self.policy.fields)
 
     @property
     def _joint(self) -> JointTables:
@@ -444,26 +445,24 @@ class Collector(ReportStore):
         chosen._answered = len(rows) / self.n_reports
         return chosen
 
-    def _field(self, name: str) -> CategoryField | NumberField:
+    def _field(self, name: str) -> Field:
         fields = {field.name: field for field in self.policy.fields}
         found = fields.get(name)
-        if self._is_paired(name) or isinstance(found, PairField):
+        if self._is_paired(name) or (found is not None and found.kind == "pair"):
             raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
-        if found is None or isinstance(found, NumbersField | VectorField):
+        if not isinstance(found, Field) or found.kind == "numbers":
             if name in self.policy.names:
                 raise ValueError(f"Use `mean`: {name!r} has one of several numbers of one law.")
             raise ValueError(f"A field must be one of {sorted(self.policy.names)}; got {name!r}.")
         return found
 
-    def _number(self, name: str) -> NumberField:
+    def _number(self, name: str) -> Field:
         field = self._field(name)
-        if not isinstance(field, NumberField):
+        if field.kind != "number":
             raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
         return field
 
-    def _group_means(
-        self, field: NumbersField, level: float, consistent: Literal["project"] | None
-    ) -> list[SurveyEstimate]:
+    def _group_means(self, field: Field, level: float, consistent: Literal["project"] | None) -> list[SurveyEstimate]:
         """Estimate the mean of each number of a group, from one pass over the reports."""
         of, names = self._among(field.name), field.names
         raw = of._raw_means(field, level, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
@@ -473,11 +472,11 @@ class Collector(ReportStore):
         return [mean_of(column, one, consistent) for column, one in zip(field.columns, found, strict=True)]
 
     def _raw_means(
-        self, field: NumberField | _Several, level: float, what: str, labels: Sequence[str], weights: Scores
+        self, field: AnyField, level: float, what: str, labels: Sequence[str], weights: Scores
     ) -> SurveyEstimate:
         """Estimate the means of the numbers of a field in units of its law."""
         w, answers = weights.values, self._answers[field.name]
-        if isinstance(field, NumberField):
+        if field.kind == "number":
             return quotients(Sums.of(numbers(field.law, answers), weights), self.n_reports, level, what, labels)
         a, aa, ab, largest = grouped_sums(field.law, answers, w)
         ends = np.full(len(a), largest)
@@ -538,7 +537,7 @@ class Collector(ReportStore):
             raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)
-        filtered = filter_text(where, fields)
+        filtered = filter_text(where, {name: one.column for name, one in fields.items()})
         if by is None:
             single = estimate(weights)
             return replace(single, what=single.what + filtered, answered=self._answered)

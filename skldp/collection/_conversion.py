@@ -1,4 +1,4 @@
-"""Fields of policies from fitted estimators."""
+"""Policies of fitted estimators."""
 
 import math
 from collections import UserList
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -14,10 +14,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_integer
-from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
+from skldp.client._fields import AnyField, Field, declared_columns
+from skldp.client._policy import Policy
 from skldp.client._vector_field import VectorField
-from skldp.collection import _precision
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.estimators._bitrand import BitRandTransformer
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._labels import LabelLaplace, LabelRR
@@ -30,8 +30,6 @@ from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 
 _Fields = tuple[AnyField, ...]
-# Policies reach this layer through this module alone.
-precision_of, people_needed = _precision.precision_of, _precision.people_needed
 # Names of labels, targets and vectors, which are not columns of a table.
 _NAMES = {
     "LabelRR": "label",
@@ -39,6 +37,66 @@ _NAMES = {
     "TargetPrivatizer": "target",
     "PrivUnitTransformer": "vector",
 }
+
+
+def policy_from_estimator(
+    estimator: Any,
+    *,
+    purpose: str,
+    units: dict[str, str] | None = None,
+    expires: str | None = None,
+    joint: Literal["all"] | Sequence[tuple[str, str]] | None = None,
+    n_knots: int = 2,
+) -> Policy:
+    """Make the policy of a fitted estimator, by which devices release what it does.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted estimator with declared categories and bounds: a TablePrivatizer, a NumericPrivatizer (without
+        ``"laplace"`` and ``"gaussian"``), a BitRandTransformer with ``calibration="exact", debias=True``, a
+        CategoricalPrivatizer, a TargetPrivatizer (field ``"target"``), a LabelRR or a LabelLaplace (``"label"``), a
+        PrivUnitTransformer without bounds (``"vector"``, of all its columns in order); a ColumnTransformer of
+        these; or a Pipeline whose first step is one of these.
+    purpose : str
+        Purpose of the collection, shown to the person.
+    units : dict by column, default=None
+        Units of numbers, for display.
+    expires : str, default=None
+        UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
+    joint : "all" or list of pairs of columns, default=None
+        Pairs for tables, and for means and shares within another column. A column in no pair is a question of its
+        own, by the mechanism of the estimator. Each person is asked one pair or column, chosen at random, at the
+        whole epsilon. Of a TablePrivatizer or CategoricalPrivatizer alone; mechanisms of pairs are chosen anew.
+    n_knots : int, default=2
+        Number of points that numbers of pairs are rounded to at random.
+
+    Returns
+    -------
+    Policy
+        Policy of the estimator. Its releases use secure randomness and ignore the estimator's `seed`.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has another type or learned its domain from rows, or a column has no integer law.
+
+    Notes
+    -----
+    Mechanisms that draw real numbers (Gaussian and Laplace vectors, random projections) have no policy, since a
+    device could not compute the epsilon. A device samples PrivUnit among random directions of a seed, at the exact
+    epsilon of integers and at most 1.01 times the variance, up to an epsilon of about 11. Numbers with one law
+    become one field. Most mechanisms of numbers give means alone; ``"square_wave"`` also gives variances,
+    histograms and quantiles.
+
+    A device replaces a missing number by the middle of the bounds, and a missing or unknown category by the missing
+    category, if declared, or the first value. Use ``dataclasses.replace`` on a field and its column for others.
+    """
+    fields, n_sampled = exported(estimator, dict(units or {}))
+    if joint is not None:
+        fields = paired(estimator, fields, joint, n_knots)
+        n_sampled = None if len(fields) == 1 else 1
+    return Policy(purpose, fields, expires, n_sampled=n_sampled)
 
 
 def exported(estimator: Any, units: Mapping[str, str]) -> tuple[_Fields, int | None]:
@@ -75,7 +133,7 @@ def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> _Fields
             f"{type(estimator).__name__}."
         )
     check_integer("n_knots", n_knots, least=2, most=256)
-    columns = {field.name: _column_of(field) for field in fields}
+    columns = declared_columns(fields)
     every = list(combinations(columns, 2))
     named = every if isinstance(joint, str) and joint == "all" else joint
     if not isinstance(named, list | tuple) or not all(isinstance(one, list | tuple) and len(one) == 2 for one in named):
@@ -94,21 +152,13 @@ def paired(estimator: Any, fields: _Fields, joint: Any, n_knots: int) -> _Fields
         if n_codes not in laws:
             mechanism = make_categorical_mechanism("best", float(estimator.epsilon), n_codes)
             laws[n_codes] = mechanism.integer_law
-        made.append(PairField(f"{first} & {second}", both, laws[n_codes], n_knots=n_knots))
+        made.append(Field(f"{first} & {second}", both, laws[n_codes], n_knots=n_knots))
     record, whole = estimator.mechanism_, copy(estimator)
     each = {"epsilons": (float(estimator.epsilon),) * len(columns)}
     whole.mechanism_ = replace(record, **({"n_sampled": 1} if isinstance(record, CategoricalRecord) else each))
-    units = {field.name: field.unit for field in fields if isinstance(field, NumberField) and field.unit}
+    units = {name: column.unit for name, column in columns.items() if column.unit}
     others = _fields_of(whole, list(columns), units, "")
     return (*made, *(field for field in others if not any(field.name in pair for pair in named)))
-
-
-def _column_of(field: AnyField) -> CategoryColumn | NumberColumn:
-    if isinstance(field, CategoryField):
-        return CategoryColumn(field.name, field.values, unknown=field.unknown)
-    assert isinstance(field, NumberField)
-    kind: dict[str, Any] = {"whole": field.whole, "is_date": field.is_date}
-    return NumberColumn(field.name, field.low, field.high, unit=field.unit, missing=field.missing, **kind)
 
 
 def _fields_of(fitted: Any, names: Sequence[str], units: Mapping[str, str], group: str) -> _Fields:
@@ -116,21 +166,21 @@ def _fields_of(fitted: Any, names: Sequence[str], units: Mapping[str, str], grou
     mechanism: Any = fitted.mechanism_
     if isinstance(fitted, TablePrivatizer):
         columns = zip(names, fitted.columns_, mechanism.parts, strict=True)
-        return tuple(_table_field(name, column, part, units.get(name)) for name, column, part in columns)
+        return tuple(_field(name, column, part, units.get(name)) for name, column, part in columns)
     if isinstance(fitted, CategoricalPrivatizer):
         values = zip(names, fitted.categories_, mechanism.parts, strict=True)
-        return tuple(_category_field(name, tuple(own.tolist()), part) for name, own, part in values)
+        return tuple(_field(name, Column(values=tuple(own.tolist())), part) for name, own, part in values)
     if isinstance(fitted, LabelRR | LabelLaplace):
-        return (_category_field(names[0], tuple(fitted.classes_.tolist()), mechanism),)
+        return (_field(names[0], Column(values=tuple(fitted.classes_.tolist())), mechanism),)
     law = mechanism.device_law
     if isinstance(fitted, PrivUnitTransformer):
         return (VectorField(group, law, fitted.radius_),)
     low, high = (np.atleast_1d(end).tolist() for end in fitted.bounds_)
     ends = list(zip(names, low, high, strict=True))
     if isinstance(law, GroupLaw):
-        numbers = tuple(NumberColumn(name, low, high, unit=units.get(name)) for name, low, high in ends)
-        return (NumbersField(group, numbers, law),)
-    return tuple(NumberField(name, low, high, law, unit=units.get(name)) for name, low, high in ends)
+        numbers = tuple(Column(low, high, unit=units.get(name), name=name) for name, low, high in ends)
+        return (Field(group, numbers, law),)
+    return tuple(Field(name, Column(low, high, unit=units.get(name)), law) for name, low, high in ends)
 
 
 # Estimators that can sample columns, and others.
@@ -155,22 +205,17 @@ def _check_exact(fitted: Any) -> None:
         )
 
 
-def _category_field(name: str, values: tuple[Any, ...], mechanism: Any) -> CategoryField:
-    if len(values) < 2:
-        raise ValueError(f"A column of a policy must have at least 2 values; got 1 for {name!r}. Leave it out.")
-    return CategoryField(name, values, mechanism.device_law)
-
-
-def _table_field(name: str, column: DeclaredColumn, mechanism: Any, unit: str | None) -> NumberField | CategoryField:
-    if isinstance(column, CategoryColumn):
-        return _category_field(name, column.values, mechanism)
-    if column.missing == "category":
+def _field(name: str, column: Column, mechanism: Any, unit: str | None = None) -> Field:
+    if column.may_be_nan:
         raise ValueError(
             "A policy has no law of a number that may be missing as an answer of its own; got 'missing': 'category' "
             f"for {name!r}. Declare 'missing': 'middle' for it, and a category that says whether it is missing."
         )
-    kind: dict[str, Any] = {"whole": column.whole, "is_date": column.is_date, "scale": column.scale}
-    return NumberField(name, column.low, column.high, mechanism.device_law, unit=unit, **kind)
+    if column.values is not None and len(column.values) < 2:
+        raise ValueError(f"A column of a policy must have at least 2 values; got 1 for {name!r}. Leave it out.")
+    # Devices use neither an order nor the treatment of missing numbers.
+    options = {"ordered": False} if column.has_codes else {"unit": unit, "missing": "middle"}
+    return Field(name, replace(column, **options), mechanism.device_law)
 
 
 class _Part(NamedTuple):

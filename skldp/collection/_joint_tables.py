@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._value_labels import value_labels
-from skldp.client._fields import PairField
+from skldp.client._fields import Field
 from skldp.client._policy import Policy
 from skldp.collection._answer_scores import CodeScores, PartScores, Scores
 from skldp.collection._report_tables import ReportColumns, asked_of
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, joined, made_consistent, projected, quotients
 from skldp.collection._survey_fields import category_codes, filter_text, mean_of, noted
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._integers import Answers
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
@@ -45,7 +45,7 @@ class JointTables:
         self._pairs = [
             _Pair(field, answers[own], np.flatnonzero(own))
             for field, answers, own in zip(policy.fields, columns.answers, asked, strict=True)
-            if isinstance(field, PairField)
+            if isinstance(field, Field) and field.kind == "pair"
         ]
         self.columns = {column.name: column for pair in self._pairs for column in pair.field.columns}
 
@@ -79,14 +79,14 @@ class JointTables:
         column, filtered = self.columns[name], filter_text(where)
         if consistent not in (None, "project"):
             raise ValueError(f"consistent must be None or 'project' for a column of pairs; got {consistent!r}.")
-        if isinstance(column, NumberColumn) is not mean:
+        if column.has_codes is mean:
             raise ValueError(f"Use `{'frequencies' if mean else 'mean'}` or `table` for {name!r}.")
         others = [*([] if by is None else [by]), *(where or {})]
         if len(others) > 1 or name in others:
             raise ValueError(f"Pairs tell of one column within another one; got {[name, *others]!r}.")
         pairs = self._holding(name, *others)
         n = len(_people(pairs)[0])
-        labels = (name,) if isinstance(column, NumberColumn) else value_labels(column.values)
+        labels = value_labels(column.values) if column.has_codes else (name,)
         what = f"{'mean' if mean else 'shares'} of {name}"
         parts = self._parts(others[0], where, by) if others else [("", None)]
 
@@ -96,7 +96,7 @@ class JointTables:
                 for place, label in enumerate(labels)
             ]
             together = joined(labels, found, what, several=False)
-            if isinstance(column, NumberColumn):
+            if not column.has_codes:
                 return together.scaled(column.radius, column.center)
             return projected(together, consistent)
 
@@ -108,7 +108,7 @@ class JointTables:
         elif where:
             made = replace(made, what=f"{made.what}{filtered}")
         made = replace(made, answered=n / self._n_all)
-        return mean_of(column, made, consistent) if isinstance(column, NumberColumn) else noted(made, column)
+        return noted(made, column) if column.has_codes else mean_of(column, made, consistent)
 
     @cached_property
     def _consistent(self) -> dict[str, _Floats]:
@@ -119,7 +119,7 @@ class JointTables:
     def _holding(self, *names: str) -> "list[_Pair]":
         """Return the pairs that hold all of these columns, at least one, with at least two reports."""
         if not self._pairs:
-            raise ValueError("The policy has no pairs of columns; make one with Policy.from_estimator(..., joint=...).")
+            raise ValueError("The policy has no pairs of columns; make one with policy_from_estimator(..., joint=...).")
         unknown = sorted(set(names) - set(self.columns))
         found = [pair for pair in self._pairs if set(names) <= set(pair.field.names)]
         if unknown or not found or len(set(names)) < len(names):
@@ -132,7 +132,7 @@ class JointTables:
     def _parts(self, name: str, where: Mapping[str, Any] | None, by: str | None) -> list[tuple[str, _Floats | None]]:
         """Return the labels and indicators of the parts of a category."""
         column = self.columns[name]
-        if isinstance(column, NumberColumn):
+        if not column.has_codes:
             raise ValueError(f"A group or filter of pairs must be a category; got the number {name!r}.")
         rows = np.eye(len(column.values))
         if by is not None:
@@ -143,7 +143,7 @@ class JointTables:
 class _Pair(NamedTuple):
     """Field of a pair, the answers of the people who were asked it, and their rows."""
 
-    field: PairField
+    field: Field
     answers: Answers
     rows: npt.NDArray[np.intp]
 
@@ -184,7 +184,7 @@ def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None)
     for pair in pairs:
         size = pair.field.sizes[pair.field.names.index(name)]
         column = pair.field.columns[pair.field.names.index(name)]
-        values = np.linspace(-1, 1, size) if isinstance(column, NumberColumn) else np.eye(size)[place]
+        values = np.eye(size)[place] if column.has_codes else np.linspace(-1, 1, size)
         a.append(pair.scores(pair.along(name, values, inside)))
         ones = Scores(np.ones(pair.n), 1.0, 1.0)
         b.append(ones if inside is None else pair.scores(pair.along(name, np.ones(size), inside)))
@@ -228,7 +228,7 @@ def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
     return tables
 
 
-def _labels(column: CategoryColumn | NumberColumn, n_knots: int) -> tuple[str, ...]:
-    if isinstance(column, NumberColumn):
+def _labels(column: Column, n_knots: int) -> tuple[str, ...]:
+    if not column.has_codes:
         return tuple(f"rounded to {column.label(column.number(place))}" for place in np.linspace(-1, 1, n_knots))
     return value_labels(column.values)

@@ -7,7 +7,7 @@ import numpy as np
 
 from skldp._tables import html_table, require
 from skldp._texts import escaped
-from skldp.client._fields import AnyField, NumberField
+from skldp.client._fields import AnyField
 from skldp.client._policy import Policy
 from skldp.collection._survey_estimates import SurveyEstimate
 
@@ -49,7 +49,7 @@ def page_of(
     markup = require("markupsafe").Markup
     sections = []
     for field, tables in estimates:
-        unit = f" in {field.unit}" if isinstance(field, NumberField) and field.unit else ""
+        unit = f" in {field.column.unit}" if field.kind == "number" and field.column.unit else ""
         items = []
         for estimate, drawn in tables:
             moved = estimate.moved_by(0.01)

@@ -13,13 +13,12 @@ from scipy import special
 from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import text_table
 from skldp._texts import escaped
-from skldp.client._fields import AnyField, CategoryField, NumberField, NumbersField, PairField
+from skldp.client._fields import Field
 from skldp.client._policy import Policy
-from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import CellScores, StepScores
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
-from skldp.domains._declared_columns import NumberColumn
+from skldp.domains._column import Column
 from skldp.laws._bits_of_codes import SubsetLaw
 from skldp.laws._categories import ResponseLaw
 from skldp.mechanisms.numeric._distribution import quantile_knots
@@ -40,11 +39,38 @@ class PlannedEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class SurveyPrecision:
-    """Expected precision of the estimates of a policy; :meth:`skldp.client.Policy.precision` describes it."""
+    """Expected precision of the estimates of a policy; :func:`skldp.plan_survey` describes it."""
 
+    policy: Policy
     n_people: int
+    by: str | None
     level: float
     estimates: tuple[PlannedEstimate, ...]
+
+    def n_people_for(self, field: str, half_width: float) -> int:
+        """Return how many people must report for an interval to be as short.
+
+        Parameters
+        ----------
+        field : str
+            Number, for its mean, or category, for its shares.
+        half_width : float
+            Largest expected distance of the ends of the interval from the estimate.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or 10^12 people do not suffice.
+        """
+        check_positive("half_width", half_width)
+        plans = {plan.field: plan for plan in _plans(self.policy, self.by) if isinstance(plan, _Plan)}
+        if field not in plans:
+            raise ValueError(f"The field of a precision must be one of {sorted(plans)}; got {field!r}.")
+        people, own = range(_MOST_PEOPLE + 1), plans[field]
+        enough = bisect_left(people, True, lo=2, key=lambda n: own.of(n, self.level).half_width <= half_width)
+        if enough > _MOST_PEOPLE:
+            raise ValueError(f"half_width must be reached by {_MOST_PEOPLE:,} people; got {half_width!r}.")
+        return enough
 
     def __str__(self) -> str:
         head = ("", "people", "std err", "+-")
@@ -80,19 +106,19 @@ class _Spread(NamedTuple):
 
     what: str
     field: str
-    number: NumberField
+    number: Field
     asked: float = 1.0
 
     def of(self, n_people: int, level: float) -> PlannedEstimate:
         """Return the precision for uniform numbers."""
         n, number = n_people * self.asked, self.number
-        bins, range_ = bins_of(number, None, max(int(n), 2)), number.high - number.low
+        bins, range_ = bins_of(number, None, max(int(n), 2)), number.column.high - number.column.low
         upto = np.arange(1, k := bins.scores.n_parts) / k
         if isinstance(bins.scores, StepScores):
             lattice, share = number.law.lattice_part("Distributions")
             step = 1 / (len(quantile_knots(lattice, share * n)) - 1)
             below, both = bins.scores.ramps.variances(upto)
-            ramp = ramps_of(number, np.array([number.center]), np.array([step * range_]))
+            ramp = ramps_of(number, np.array([number.column.center]), np.array([step * range_]))
             middle = float(ramp.variances(np.array([0.5]))[0][0])
             of_bins = np.append(below, 0.0) + np.append(0.0, below) - 2 * np.concatenate([[0.0], both, [0.0]])
         else:
@@ -112,42 +138,85 @@ class _Spread(NamedTuple):
         return PlannedEstimate(self.what, n, math.sqrt(np.mean(of_bins) / n), float(half))
 
 
-def precision_of(policy: Policy, n_people: int, *, by: str | None, level: float) -> SurveyPrecision:
-    """Return the expected precision of the estimates of a policy, in all or in each category of a field."""
+def plan_survey(policy: Policy, n_people: int, *, by: str | None = None, level: float = 0.95) -> SurveyPrecision:
+    r"""Return the expected precision of the estimates of a survey before anybody is asked.
+
+    Parameters
+    ----------
+    policy : Policy
+    n_people : int
+        Number of people who report, from 2 to 10^12.
+    by : str, default=None
+        Category of the policy to group by.
+    level : float, default=0.95
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    SurveyPrecision
+        Table with `estimates`: means of numbers and shares of categories, overall or in an average group, tables
+        of pairs, and the default histogram and the median of a number whose law gives these. Each has `what`, `n`
+        (expected number of people asked), `standard_error` and `half_width` of the interval, in the unit of the
+        number or as a share; it is infinite if the group may be empty. ``n_people_for(field, half_width)`` is the
+        number of people for which an interval is as short.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or no person is asked both fields of a group.
+
+    Notes
+    -----
+    Figures are exact for uniform and independent values, from the integers of the laws, up to the normal
+    approximation of intervals (Fieller's for a group) and a fifth for columns of pairs by local hashing or Hadamard
+    response, whose codes are correlated. They include the noise and the samples of fields and people.
+
+    References
+    ----------
+    Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
+
+    Examples
+    --------
+    >>> from skldp import plan_survey
+    >>> from skldp.client import Field, Policy
+    >>> from skldp.mechanisms import Column, RandomizedResponse
+    >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
+    >>> age = Field("age", Column(0, 100), Duchi(1.0).integer_law)
+    >>> city = Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law)
+    >>> policy = Policy("where people of which age live", (age, city))
+    >>> print(plan_survey(policy, 10_000))
+    10,000 people, 95% intervals
+                    people  std err       +-
+    mean of age     10,000    1.082    2.121
+    shares of city  10,000  0.01082  0.02121
+    >>> print(plan_survey(policy, 10_000, by="city"))
+    10,000 people, 95% intervals
+                         people  std err    +-
+    mean of age by city  10,000    2.579  5.06
+    >>> plan_survey(policy, 10_000).n_people_for("age", 2.0)
+    11246
+    """
     check_integer("n_people", n_people, least=2, most=_MOST_PEOPLE)
     check_fraction("level", level)
     found = tuple(plan.of(n_people, level) for plan in _plans(policy, by))
     if not found:
         raise ValueError("A precision needs a category, or a number whose mean its law identifies; got none.")
-    return SurveyPrecision(n_people, level, found)
-
-
-def people_needed(policy: Policy, field: str, half_width: float, *, by: str | None, level: float) -> int:
-    """Return the least number of people for which the expected interval is as short."""
-    check_positive("half_width", half_width)
-    check_fraction("level", level)
-    plans = {plan.field: plan for plan in _plans(policy, by) if isinstance(plan, _Plan)}
-    if field not in plans:
-        raise ValueError(f"The field of a precision must be one of {sorted(plans)}; got {field!r}.")
-    people = range(_MOST_PEOPLE + 1)
-    enough = bisect_left(people, True, lo=2, key=lambda n: plans[field].of(n, level).half_width <= half_width)
-    if enough > _MOST_PEOPLE:
-        raise ValueError(f"half_width must be reached by {_MOST_PEOPLE:,} people; got {half_width!r}.")
-    return enough
+    return SurveyPrecision(policy, n_people, by, level, found)
 
 
 def _plans(policy: Policy, by: str | None) -> Iterator["_Plan | _Spread"]:
     """Yield the plans of a policy's estimates, in all or in each category of a field or column."""
     m, s = len(policy.fields), policy.n_sampled or len(policy.fields)
-    pairs = [field for field in policy.fields if isinstance(field, PairField)]
+    pairs: list[Any] = [field for field in policy.fields if field.kind == "pair"]
     columns: dict[str, Any] = {column.name: column for pair in pairs for column in pair.columns}
-    groups = [one for one in (*policy.fields, *columns.values()) if getattr(one, "values", None)]
+    alone = (one for one in policy.fields if one.kind == "category")
+    groups: list[Any] = [*alone, *(column for column in columns.values() if column.has_codes)]
     group = next((one for one in groups if one.name == by), None)
     if by is not None and group is None:
         raise ValueError(f"by must be one of the categories {sorted(one.name for one in groups)}; got {by!r}.")
     more: dict[str, Any] = {"asked": s / m}
-    if isinstance(group, CategoryField):
-        share = 1 / len(group.values)
+    if isinstance(group, Field):
+        share = 1 / group.law.n_codes
         more = {"asked": s * (s - 1) / (m * (m - 1)), "share": share, "weight": next(_scores(group)).product + share**2}
         if not more["asked"]:
             raise ValueError(
@@ -159,7 +228,7 @@ def _plans(policy: Policy, by: str | None) -> Iterator["_Plan | _Spread"]:
             what = one.what if by is None else f"{one.what} by {by}"
             yield one._replace(what=what, product=more.get("weight", 1.0) * one.product, **more)
     for field in policy.fields if by is None else ():
-        if isinstance(field, NumberField) and "quantiles" in estimates_of(field):
+        if isinstance(field, Field) and "quantiles" in estimates_of(field):
             for what in "histogram", "median":
                 yield _Spread(f"{what} of {field.name}", field.name, field, s / m)
     for column in columns.values() if group is None or by in columns else ():
@@ -168,7 +237,7 @@ def _plans(policy: Policy, by: str | None) -> Iterator["_Plan | _Spread"]:
             yield _pooled(own, column, by, m, s)
 
 
-def _pooled(pairs: Sequence[PairField], column: Any, by: str | None, m: int, s: int) -> _Plan:
+def _pooled(pairs: Sequence[Field], column: Any, by: str | None, m: int, s: int) -> _Plan:
     """Return the plan of a column, from all its pairs, if each person is asked s of m fields."""
     asked = 1 - math.comb(m - len(pairs), s) / math.comb(m, s)
     # Mean number of answers of an asked person, and of ordered pairs of them: they tell of one value.
@@ -195,7 +264,7 @@ def _pooled(pairs: Sequence[PairField], column: Any, by: str | None, m: int, s: 
     return _Plan(what, column.name, product, column.radius if is_number else 1.0, asked, answers * share, weight)
 
 
-def _square_of_sum(pair: PairField, weights: npt.NDArray[np.float64]) -> float:
+def _square_of_sum(pair: Field, weights: npt.NDArray[np.float64]) -> float:
     """Return the mean square of a weighted sum of the scores of all codes.
 
     Given the code, scores of two codes are uncorrelated (of hashes and signs, nearly), or all scores sum up to 1.
@@ -214,23 +283,23 @@ def _square_of_sum(pair: PairField, weights: npt.NDArray[np.float64]) -> float:
     return float(codes @ found / codes.sum())
 
 
-def _scores(field: AnyField) -> Iterator[_Plan]:
+def _scores(field: Any) -> Iterator[_Plan]:
     """Yield the scores of a field's shares or means; none where a law identifies neither."""
-    if isinstance(field, CategoryField | PairField):
-        own, other, k = *field.law.square_of_scores, field.law.n_codes
-        what = f"{'table' if isinstance(field, PairField) else 'shares'} of {field.name}"
+    if field.kind in ("category", "pair"):
+        (own, other), k = field.law.square_of_scores, field.law.n_codes
+        what = f"{'table' if field.kind == 'pair' else 'shares'} of {field.name}"
         yield _Plan(what, field.name, other + (own - other) / k - 1 / k**2)
-    elif isinstance(field, NumbersField):
+    elif field.kind == "numbers":
         for column in field.columns:
             yield _Plan(_mean_of(column), column.name, field.law.usual_square, column.radius)
-    elif isinstance(field, VectorField):
+    elif field.kind == "vector":
         # Of vectors at the bound whose directions are uniform.
         law = field.law
         square = (law.largest**2 - (law.across if law.square_radius else 0.0)) / law.n_values
         yield _Plan(f"mean of {field.name}", field.name, square, field.bound or 1.0)
     elif not field.law.has_bias:
-        yield _Plan(_mean_of(field), field.name, field.law.usual_square, field.radius)
+        yield _Plan(_mean_of(field.column), field.name, field.law.usual_square, field.column.radius)
 
 
-def _mean_of(column: NumberColumn) -> str:
+def _mean_of(column: Column) -> str:
     return f"mean of {column.name}{' in days' if column.is_date else ''}"

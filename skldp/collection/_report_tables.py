@@ -8,10 +8,8 @@ import numpy.typing as npt
 
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
-from skldp.client._fields import NumberField, NumbersField, PairField
 from skldp.client._policy import Policy
 from skldp.client._report_bytes import PolicyReport
-from skldp.client._vector_field import VectorField
 from skldp.collection._answer_scores import each, whole_answers
 from skldp.laws._bits_of_codes import BitsOfCodes, bits
 from skldp.laws._categories import ResponseLaw
@@ -87,28 +85,29 @@ def _column(answers: Sequence[int], n_answers: int) -> npt.NDArray[np.unsignedin
 def frame_of(policy: Policy, columns: ReportColumns) -> Any:
     """Return the released values of reports as a pandas DataFrame."""
     data: list[tuple[str, Any]] = []
-    for field, given, own in zip(policy.fields, columns.answers, asked_of(policy, columns).T, strict=True):
+    fields: Any = policy.fields
+    for field, given, own in zip(fields, columns.answers, asked_of(policy, columns).T, strict=True):
         answers, first = given[own], len(data)
-        if isinstance(field, NumberField):
+        if field.kind == "number":
             data.append((field.name, each(field.value, answers)))
-        elif isinstance(field, NumbersField | VectorField):
+        elif field.kind in ("numbers", "vector"):
             different, place = whole_answers(answers)
             values = field.law.rows(different)[place].T
-            if isinstance(field, NumbersField):
+            if field.kind == "numbers":
                 data += [(one.name, one.number(numbers)) for one, numbers in zip(field.columns, values, strict=True)]
             else:
                 data += [(f"{field.name}[{i}]", one * (field.bound or 1.0)) for i, one in enumerate(values)]
-        elif isinstance(field, PairField):
+        elif field.kind == "pair":
             different, place = whole_answers(answers)
             # Integers of bits may be of any size.
             data.append((field.name, np.array(different, dtype=object)[place]))
         elif isinstance(field.law, ResponseLaw):
-            categories = np.empty(len(field.values), dtype=object)
-            categories[:] = field.values
+            categories = np.empty(len(field.column.values), dtype=object)
+            categories[:] = field.column.values
             data.append((field.name, categories[answers]))
         elif isinstance(field.law, BitsOfCodes):
             held = bits(answers, field.law.n_codes).astype(bool)
-            data += zip([f"{field.name}={label}" for label in value_labels(field.values)], held.T, strict=True)
+            data += zip([f"{field.name}={label}" for label in value_labels(field.column.values)], held.T, strict=True)
         else:
             data.append((field.name, answers))
         data[first:] = [(name, _spread(values, own)) for name, values in data[first:]]

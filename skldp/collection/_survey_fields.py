@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skldp._checks import is_integer, is_number
 from skldp._reading import CodeReader, Unread
 from skldp._value_labels import value_labels
-from skldp.client._fields import AnyField, CategoryField, NumberField, PairField
+from skldp.client._fields import AnyField, Field
 from skldp.collection._answer_scores import (
     CellScores,
     CodeScores,
@@ -21,7 +21,7 @@ from skldp.collection._answer_scores import (
     StepScores,
 )
 from skldp.collection._survey_estimates import Sums, SurveyEstimate, within
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.laws._integers import Answers
 from skldp.mechanisms.numeric._distribution import (
     DistributionEstimate,
@@ -45,13 +45,13 @@ class Bins:
 
     scores: PartScores
 
-    def __init__(self, field: NumberField, edges: _Floats, n: int) -> None:
-        last = len(edges) - 2
+    def __init__(self, field: Field, edges: _Floats, n: int) -> None:
+        last, column = len(edges) - 2, field.column
         self.edges = edges
-        pairs = pairwise(map(field.label, edges))
+        pairs = pairwise(map(column.label, edges))
         self.labels = tuple(f"[{low}, {high}{')]'[i == last]}" for i, (low, high) in enumerate(pairs))
-        if _has_integer_bins(field) and field.high - field.low + 1 == last + 1:
-            self.labels = tuple(map(field.label, edges[:-1]))
+        if _has_integer_bins(column) and column.high - column.low + 1 == last + 1:
+            self.labels = tuple(map(column.label, edges[:-1]))
         if (exact := _exact_scores(field)) is not None:
             places, scores = exact
             of_places = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, last)
@@ -59,47 +59,50 @@ class Bins:
             self.scores = scores.combined(combine)
             return
         lattice, share = field.law.lattice_part("Distributions")
-        tops = np.ceil(edges[1:-1]) if field.whole else edges[1:-1]
-        width = (field.high - field.low) * ramp_width(lattice, share * n)
+        tops = np.ceil(edges[1:-1]) if column.whole else edges[1:-1]
+        width = (column.high - column.low) * ramp_width(lattice, share * n)
         # A ramp takes at most half of its bin.
         widths = np.minimum(width, np.diff(edges)[:-1] / 2)
-        if field.whole:
+        if column.whole:
             widths = np.maximum(np.rint(widths), 1.0)
         self.scores = StepScores(ramps_of(field, tops, widths))
 
 
-def _exact_scores(field: NumberField) -> tuple[_Floats, CellScores] | None:
+def _exact_scores(field: Field) -> tuple[_Floats, CellScores] | None:
     """Return the possible values of a number, with scores of their shares."""
-    places = np.arange(field.low, field.high + 1) if _has_integer_bins(field) else np.empty(0)
-    return (places, CellScores(*field.law.responses(field.unit_places(places)))) if len(places) else None
+    column = field.column
+    if not _has_integer_bins(column):
+        return None
+    places = np.arange(column.low, column.high + 1)
+    return places, CellScores(*field.law.responses(column.unit_places(places)))
 
 
-def ramps_of(field: NumberField, tops: _Floats, widths: _Floats) -> Ramps:
+def ramps_of(field: Field, tops: _Floats, widths: _Floats) -> Ramps:
     """Return the ramps below places of a number."""
     lattice, share = field.law.lattice_part("Distributions")
-    return Ramps(lattice, field.unit_places(tops), widths / field.radius, share)
+    return Ramps(lattice, field.column.unit_places(tops), widths / field.column.radius, share)
 
 
-def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionEstimate, Sums, _Floats, _Floats]:
+def distribution_of(field: Field, answers: Answers) -> tuple[DistributionEstimate, Sums, _Floats, _Floats]:
     """Estimate the likeliest distribution of a number, with the sums of unbiased shares up to all but the last knot.
 
     Shapes: `answers` (n,); `low, high` (n_knots,).
     """
-    n = len(answers)
+    n, column = len(answers), field.column
     if (exact := _exact_scores(field)) is not None:
         places, scores = exact
         shares = likeliest_shares(scores.counts(answers), scores.response)
         upto = Sums.of_parts(scores.combined(np.tri(scores.n_parts)[:-1]), answers)
         return DistributionEstimate.around(places, shares, n), upto, places, places
     lattice, share = field.law.lattice_part("Distributions")
-    places = field.center + field.radius * quantile_knots(lattice, share * n)
-    if field.whole:
-        places = np.clip(np.rint(places), np.ceil(field.low), np.floor(field.high))
+    places = column.number(quantile_knots(lattice, share * n))
+    if column.whole:
+        places = np.clip(np.rint(places), np.ceil(column.low), np.floor(column.high))
     # Narrow bounds far from 0 may have fewer doubles than knots.
     places = np.unique(places)
     # There is no integer between neighbours.
-    is_exact = field.whole and bool((np.diff(places) == 1).all())
-    response, cells = field.law.responses(field.unit_places(places), spread=not is_exact)
+    is_exact = column.whole and bool((np.diff(places) == 1).all())
+    response, cells = field.law.responses(column.unit_places(places), spread=not is_exact)
     given = np.bincount(cells(answers), minlength=response.shape[1]).astype(np.float64)
     found = DistributionEstimate.around(places, likeliest_shares(given, response), n)
     ramps = ramps_of(field, places[1:], np.diff(places))
@@ -111,22 +114,23 @@ def distribution_of(field: NumberField, answers: Answers) -> tuple[DistributionE
     return found, upto, np.append(places[:1], places[:-1]), np.append(places[1:], places[-1:])
 
 
-def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
+def bins_of(field: Field, bins: int | Sequence[float] | None, n_reports: int) -> Bins:
     """Return the bins of a number."""
-    if bins is None and _has_integer_bins(field):
-        return Bins(field, np.arange(field.low, field.high + 2), n_reports)
+    column = field.column
+    if bins is None and _has_integer_bins(column):
+        return Bins(field, np.arange(column.low, column.high + 2), n_reports)
     n = _DEFAULT_BINS if bins is None else bins
     if isinstance(n, int | np.integer) and is_integer(n):
         if not 1 <= n <= _MOST_BINS:
             raise ValueError(f"bins must be from 1 to {_MOST_BINS}; got {bins!r}.")
-        return Bins(field, np.linspace(field.low, field.high, int(n) + 1), n_reports)
+        return Bins(field, np.linspace(column.low, column.high, int(n) + 1), n_reports)
     if not isinstance(n, Sequence | np.ndarray) or not all(map(is_number, n)):
         raise ValueError(f"bins must be a number of bins, or their edges; got {bins!r}.")
     inner = [float(edge) for edge in n]
-    if inner != sorted(set(inner)) or not all(field.low <= edge <= field.high for edge in inner):
-        ends = f"[{field.label(field.low)}, {field.label(field.high)}]"
+    if inner != sorted(set(inner)) or not all(column.low <= edge <= column.high for edge in inner):
+        ends = f"[{column.label(column.low)}, {column.label(column.high)}]"
         raise ValueError(f"Edges must ascend within {ends}; got {bins!r}.")
-    all_edges = np.unique([field.low, *inner, field.high])
+    all_edges = np.unique([column.low, *inner, column.high])
     if len(all_edges) > _MOST_BINS:
         raise ValueError(f"bins must be at most {_MOST_BINS}; got {len(all_edges) - 1}.")
     return Bins(field, all_edges, n_reports)
@@ -134,12 +138,12 @@ def bins_of(field: NumberField, bins: int | Sequence[float] | None, n_reports: i
 
 def estimates_of(field: AnyField) -> str:
     """Return the names of the estimates that the law of a field identifies."""
-    if isinstance(field, CategoryField):
+    if field.kind == "category":
         return "frequencies"
-    if isinstance(field, PairField):
+    if field.kind == "pair":
         return "table"
     names = ["mean"]
-    if isinstance(field, NumberField):
+    if isinstance(field, Field) and field.kind == "number":
         with suppress(ValueError):
             field.law.lattice_part("Variances")
             names.append("variance")
@@ -149,7 +153,7 @@ def estimates_of(field: AnyField) -> str:
     return ", ".join(names)
 
 
-def mean_of(column: NumberColumn, raw: SurveyEstimate, consistent: str | None) -> SurveyEstimate:
+def mean_of(column: Column, raw: SurveyEstimate, consistent: str | None) -> SurveyEstimate:
     """Return means of a column in its own form; their description names the bounds if noise exceeds them."""
     made = within(raw, column.low, column.high, consistent)
     made = noted(replace(made, dates=column.is_date), column)
@@ -159,9 +163,9 @@ def mean_of(column: NumberColumn, raw: SurveyEstimate, consistent: str | None) -
     return replace(made, what=f"{made.what} ({kind}: noise exceeds {texts[0]} to {texts[1]})")
 
 
-def noted(made: SurveyEstimate, *columns: NumberColumn | CategoryColumn) -> SurveyEstimate:
+def noted(made: SurveyEstimate, *columns: Column) -> SurveyEstimate:
     """Return an estimate that states the replacements of missing values."""
-    return replace(made, missing=", ".join(column.stand_in for column in columns if column.stand_in))
+    return replace(made, missing=", ".join(column.replacement for column in columns if column.replacement))
 
 
 def filter_text(where: Mapping[str, Any] | None, columns: Mapping[str, Any] | None = None) -> str:
@@ -169,34 +173,35 @@ def filter_text(where: Mapping[str, Any] | None, columns: Mapping[str, Any] | No
     if not isinstance(where, Mapping | None):
         raise TypeError(f"where must be a dict such as {{'city': 'Ulm'}}; got {type(where).__name__}.")
     shown, known = dict(where or {}), columns or {}
-    for name in shown.keys() & {name for name, column in known.items() if getattr(column, "is_date", False)}:
+    for name in shown.keys() & {name for name, column in known.items() if column.is_date}:
         shown[name] = tuple(map(known[name].label, shown[name]))
     return f" where {' and '.join(f'{name}={value!r}' for name, value in shown.items())}" if shown else ""
 
 
-def category_codes(field: CategoryColumn, wanted: Any) -> list[int]:
+def category_codes(column: Column, wanted: Any) -> list[int]:
     """Return the different codes of a category, or of a list of categories."""
-    codes, reader = set(), CodeReader(field.values)
+    values: Any = column.values
+    codes, reader = set(), CodeReader(values)
     for value in wanted if isinstance(wanted, list) else [wanted]:
         found = reader.read(value)
-        if isinstance(found, Unread) and not (found is Unread.MISSING and None in field.values):
-            raise ValueError(f"A category must be one of the values of {field.name!r}; got {value!r}.")
-        codes.add(field.values.index(None) if isinstance(found, Unread) else int(found))
+        if isinstance(found, Unread) and not (found is Unread.MISSING and None in values):
+            raise ValueError(f"A category must be one of the values of {column.name!r}; got {value!r}.")
+        codes.add(values.index(None) if isinstance(found, Unread) else int(found))
     if not codes:
-        raise ValueError(f"A filter of {field.name!r} must have a value; got an empty list.")
+        raise ValueError(f"A filter of {column.name!r} must have a value; got an empty list.")
     return sorted(codes)
 
 
-def parts_of(field: CategoryField | NumberField, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
+def parts_of(field: Field, n_reports: int) -> tuple[tuple[str, ...], PartScores]:
     """Return the labels and scores of categories or default bins."""
-    if isinstance(field, CategoryField):
-        return value_labels(field.values), CodeScores(field.law)
+    if field.kind == "category":
+        return value_labels(field.column.values), CodeScores(field.law)
     bins = bins_of(field, None, n_reports)
     return bins.labels, bins.scores
 
 
 def weights_of(
-    fields: Mapping[str, CategoryField | NumberField],
+    fields: Mapping[str, Field],
     answers: Mapping[str, npt.NDArray[np.unsignedinteger[Any]]],
     where: Mapping[str, Any],
     n: int,
@@ -204,24 +209,24 @@ def weights_of(
     """Return the scores of a filter: the product over its fields."""
     weights = Scores(np.ones(n), 1.0, 1.0)
     for name, wanted in where.items():
-        field = fields[name]
-        if isinstance(field, CategoryField):
-            one = CodeScores(field.law).of(answers[name], category_codes(field, wanted))
+        field, column = fields[name], fields[name].column
+        if field.kind == "category":
+            one = CodeScores(field.law).of(answers[name], category_codes(column, wanted))
         else:
             if not isinstance(wanted, tuple) or len(wanted) != 2 or not all(map(is_number, wanted)):
                 raise ValueError(f"A filter of {name!r} must be (low, high), for dates as days; got {wanted!r}.")
             low, high = (float(end) for end in wanted)
-            if not (low < high and field.low < high and low <= field.high):
+            if not (low < high and column.low < high and low <= column.high):
                 raise ValueError(f"A filter of {name!r} must have low < high within its bounds; got {wanted!r}.")
-            ends = [end for end in (low, high) if field.low < end < field.high]
-            bins = bins_of(field, None if _has_integer_bins(field) else ends, n)
+            ends = [end for end in (low, high) if column.low < end < column.high]
+            bins = bins_of(field, None if _has_integer_bins(column) else ends, n)
             inside = [i for i, edge in enumerate(bins.edges[:-1]) if low <= edge < high]
             one = bins.scores.of(answers[name], inside)
         weights = weights.times(one)
     return weights
 
 
-def _has_integer_bins(field: NumberField) -> bool:
-    """Return whether the field has a bin for each integer."""
-    ends = field.low.is_integer() and field.high.is_integer()
-    return field.whole and ends and field.high - field.low < _MOST_INTEGER_BINS
+def _has_integer_bins(column: Column) -> bool:
+    """Return whether a number has a bin for each integer."""
+    ends = column.low.is_integer() and column.high.is_integer()
+    return bool(column.whole and ends and column.high - column.low < _MOST_INTEGER_BINS)

@@ -1,147 +1,18 @@
-"""Domains of tables: intervals, integers, categories, and columns declared together."""
+"""Domains of tables, and the JSON documents of domains."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from dataclasses import fields as fields_of
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from skldp._arrays import kind_of, refuse_masked
-from skldp._checks import is_number
+from skldp._arrays import kind_of
 from skldp._documents import parsing, read_json
+from skldp.domains._column import Column, check_integers
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Anywhere, Ball, Box, Clipped, Codes, Domain, FiniteSet, check_finite_rows
 from skldp.domains._sparse_rows import SparseRows
-
-
-class _OneColumn(Domain):
-    """Base class of domains of one column."""
-
-    n_features = 1
-
-
-@dataclass(frozen=True)
-class Interval(_OneColumn):
-    """Domain of a number between two bounds.
-
-    Parameters
-    ----------
-    low, high : float
-        Finite bounds with ``low < high``.
-    """
-
-    type: ClassVar[str] = "interval"
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        # Bounds are doubles, as in a document.
-        if not (is_number(self.low) and is_number(self.high) and float(self.low) < float(self.high)):
-            raise ValueError(f"Bounds must be finite numbers with low < high; got {(self.low, self.high)!r}.")
-        for end in ("low", "high"):
-            object.__setattr__(self, end, float(getattr(self, end)))
-
-    def clip(self, rows: np.ndarray) -> Clipped:
-        """Clip numbers to the bounds."""
-        return Box((self.low,), (self.high,)).clip(rows)
-
-
-@dataclass(frozen=True)
-class Integers(_OneColumn):
-    """Domain of an integer between two bounds, both included.
-
-    Parameters
-    ----------
-    low, high : int
-        Bounds with ``low < high``, of at most 2^53 in magnitude.
-    """
-
-    type: ClassVar[str] = "integers"
-
-    low: int
-    high: int
-
-    def __post_init__(self) -> None:
-        whole = all(is_number(end) and float(end).is_integer() and abs(end) <= 2**53 for end in (self.low, self.high))
-        if not whole or not self.low < self.high:
-            raise ValueError(f"Bounds must be whole numbers with low < high; got {(self.low, self.high)!r}.")
-        for end in ("low", "high"):
-            object.__setattr__(self, end, int(getattr(self, end)))
-
-    def clip(self, rows: np.ndarray) -> Clipped:
-        """Round numbers to integers and clip them to the bounds."""
-        within, _ = Box((float(self.low),), (float(self.high),)).clip(rows)
-        whole = np.rint(within)
-        return Clipped(whole, int(np.count_nonzero(whole != rows)))
-
-
-@dataclass(frozen=True)
-class Categories(_OneColumn):
-    """Domain of a category with declared values; rows contain its code.
-
-    Parameters
-    ----------
-    values : tuple of str, int, float or bool
-        Distinct values.
-    ordered : bool, default=False
-        Whether the values are ordered.
-    """
-
-    type: ClassVar[str] = "categories"
-
-    values: tuple[Any, ...]
-    ordered: bool = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.values, tuple):
-            own = tuple(value.item() if isinstance(value, np.generic) else value for value in self.values)
-            object.__setattr__(self, "values", own)
-        if not isinstance(self.values, tuple) or not all(map(_is_category, self.values)):
-            raise ValueError(f"Categories must be a tuple of strings, numbers or booleans; got {self.values!r}.")
-        if not self.values or len(set(self.values)) < len(self.values):
-            raise ValueError(f"Categories must be different values, at least one; got {self.values!r}.")
-        if not isinstance(self.ordered, bool):
-            raise ValueError(f"ordered must be True or False; got {self.ordered!r}.")
-
-    def as_rows(self, values: npt.ArrayLike) -> np.ndarray:
-        """Return values as an array; :meth:`clip` accepts integers of any type."""
-        refuse_masked(values, "codes")
-        return np.asarray(values)
-
-    def clip(self, rows: np.ndarray) -> Clipped:
-        """Raise ValueError for integers that are not codes."""
-        return Codes((len(self.values),)).clip(rows)
-
-
-@dataclass(frozen=True)
-class OrMissing(_OneColumn):
-    """Domain of a number of another domain, or NaN for a missing one."""
-
-    type: ClassVar[str] = "or_missing"
-
-    number: Interval | Integers
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.number, Interval | Integers):
-            raise ValueError(f"`number` must be Interval or Integers; got {self.number!r}.")
-
-    @property
-    def middle(self) -> float:
-        """Middle of the bounds."""
-        return self.number.low / 2 + self.number.high / 2
-
-    def clip(self, rows: np.ndarray) -> Clipped:
-        """Clip numbers to their domain; NaN is kept."""
-        missing = np.isnan(rows)
-        if not missing.any():
-            return self.number.clip(rows)
-        # The 52 free bits of a NaN must not be released.
-        there = np.where(missing, rows.dtype.type(self.number.low), rows)
-        within, n_moved = self.number.clip(there)
-        return Clipped(np.where(missing, rows.dtype.type(np.nan), within), n_moved)
 
 
 @dataclass(frozen=True)
@@ -161,10 +32,10 @@ class Columns(Domain):
     Examples
     --------
     >>> import numpy as np
-    >>> from skldp.domains._columns import Categories, Interval
-    >>> from skldp.mechanisms import Columns
+    >>> from skldp.mechanisms import Column
+    >>> from skldp.domains._columns import Columns
     >>> from skldp.domains._columns import domain_from_json
-    >>> people = Columns.of({"age": Interval(0, 100), "city": Categories(("Bonn", "Ulm"))})
+    >>> people = Columns.of({"age": Column(0, 100), "city": Column(values=("Bonn", "Ulm"))})
     >>> people.clip(np.array([[130.0, 1.0]]))
     Clipped(rows=array([[100.,   1.]]), n_moved=1)
     >>> domain_from_json(people.to_json()) == people
@@ -172,6 +43,7 @@ class Columns(Domain):
     """
 
     type: ClassVar[str] = "columns"
+    is_by_column: ClassVar[bool] = True
 
     parts: tuple[tuple[tuple[str, ...], Domain], ...]
 
@@ -204,11 +76,19 @@ class Columns(Domain):
         for _, part in self.parts:
             columns = slice(start, start + part.n_features)
             start += part.n_features
-            own = _as_codes(rows[:, columns]) if isinstance(part, Categories | Codes) else rows[:, columns]
+            own = _as_codes(rows[:, columns]) if part.has_codes else rows[:, columns]
             within = part.clip(own)
             moved[:, columns] = within.rows
             n_moved += within.n_moved
         return Clipped(moved, n_moved)
+
+    def on_grid(self, rows: np.ndarray, shifts: np.ndarray, steps: int) -> np.ndarray:
+        """Round the numbers of every part to steps."""
+        moved, start = rows.copy(), 0
+        for _, part in self.parts:
+            own = slice(start, start := start + part.n_features)
+            moved[:, own] = part.on_grid(rows[:, own], shifts[:, own], steps)
+        return moved
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parts with their names as a dict."""
@@ -228,17 +108,28 @@ def domain_from_json(text: str) -> Domain:
     return _from_dict(read_json(text))
 
 
-_DOMAINS = (Anywhere, Ball, Box, Categories, Codes, Columns, Constrained, FiniteSet, Integers, Interval, OneHot)
-_TYPES: dict[str, type[Domain]] = {one.type: one for one in (*_DOMAINS, OrMissing, SparseRows)}
+_TYPES: dict[str, type[Domain]] = {
+    one.type: one for one in (Anywhere, Ball, Box, Codes, Columns, Constrained, FiniteSet, OneHot, SparseRows)
+}
+# Types of a single column, and the names of their documents.
+_OF_COLUMN = {
+    "interval": ("low", "high"),
+    "integers": ("low", "high"),
+    "categories": ("values", "ordered"),
+    "or_missing": ("number",),
+}
 
 
 def _from_dict(given: Any) -> Domain:
     kind = given.get("type") if isinstance(given, dict) else None
-    if not isinstance(kind, str) or kind not in _TYPES:
-        raise ValueError(f"A domain must be a JSON object with a known type: {sorted(_TYPES)}.")
+    if not isinstance(kind, str) or kind not in _TYPES.keys() | _OF_COLUMN.keys():
+        raise ValueError(f"A domain must be a JSON object with a known type: {sorted({*_TYPES, *_OF_COLUMN})}.")
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     del fields["type"]
-    needed = {one.name: one.default is MISSING for one in fields_of(_TYPES[kind])}
+    if kind in _OF_COLUMN:
+        needed = {name: name != "ordered" for name in _OF_COLUMN[kind]}
+    else:
+        needed = {one.name: one.default is MISSING for one in fields_of(_TYPES[kind])}
     if not {name for name in needed if needed[name]} <= fields.keys() <= needed.keys():
         raise ValueError(f"A domain of type {kind!r} must have the fields {sorted(needed)}; got {sorted(fields)}.")
     with parsing(f"A domain of type {kind!r}"):
@@ -246,19 +137,32 @@ def _from_dict(given: Any) -> Domain:
             fields["parts"] = tuple(map(_part, fields["parts"]))
         elif kind == "constrained":
             fields["domain"] = _from_dict(fields["domain"])
-        elif kind == "or_missing":
-            fields["number"] = _from_dict(fields["number"])
+        elif kind in _OF_COLUMN:
+            return _column(kind, **fields)
         return _TYPES[kind](**fields)
+
+
+def _column(kind: str, number: Any = None, **fields: Any) -> Column:
+    if kind == "or_missing":
+        if not isinstance(number, dict) or number.get("type") not in ("interval", "integers"):
+            raise ValueError("The number of a domain of type 'or_missing' must be an interval or integers.")
+        inner = _from_dict(number)
+        assert isinstance(inner, Column)
+        return replace(inner, missing="category")
+    if not all(isinstance(fields.get(end, 0), int | float) for end in ("low", "high")):
+        raise ValueError("Bounds of a domain must be numbers; got others.")
+    if kind == "integers":
+        check_integers(**fields)
+        return Column(**fields, kind="integer")
+    if kind == "categories" and (None in fields["values"] or len(set(fields["values"])) < len(fields["values"])):
+        raise ValueError("Categories of a domain must be different values other than null; got null, or one twice.")
+    return Column(**fields)
 
 
 def _part(given: Any) -> tuple[tuple[str, ...], Domain]:
     if not isinstance(given, dict) or not isinstance(given.get("columns"), list):
         raise ValueError("Each part must be a JSON object with a list of its columns; got another.")
     return tuple(given["columns"]), _from_dict({name: value for name, value in given.items() if name != "columns"})
-
-
-def _is_category(value: Any) -> bool:
-    return isinstance(value, str | bool) or (isinstance(value, int | float) and is_number(value))
 
 
 def _as_codes(rows: np.ndarray) -> np.ndarray:

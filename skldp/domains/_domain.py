@@ -14,9 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from skldp._arrays import as_numbers, kind_of, refuse_masked
+from skldp._arrays import as_numbers, is_sparse, kind_of, refuse_masked
 from skldp._checks import check_dimension, check_integer, check_positive
 from skldp.domains._norms import nearest_rows, shortening_by_rounding, shrink_factors
 
@@ -37,6 +36,12 @@ class Domain(ABC):
 
     #: Name in documents.
     type: ClassVar[str]
+    #: Whether rows hold codes of categories.
+    has_codes: ClassVar[bool] = False
+    #: Whether each column has a domain of its own, so that moved values are counted by column.
+    is_by_column: ClassVar[bool] = False
+    #: Whether rows hold numbers, or NaN for missing ones.
+    may_be_nan: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -56,6 +61,10 @@ class Domain(ABC):
 
         Raises ValueError for NaN and infinity, and for integers that are not codes.
         """
+
+    def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
+        """Round numbers within the domain to steps, moved by `shifts` in (0, 1); by default to nothing."""
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the domain as a dict of numbers, strings and lists, with a ``"type"``."""
@@ -84,7 +93,7 @@ class NotFiniteError(ValueError):
 
 def check_finite_rows(rows: Any) -> None:
     """Raise scikit-learn's ValueError for NaN and infinity in an array or a sparse matrix."""
-    rows = rows.data if sparse.issparse(rows) else rows
+    rows = rows.data if is_sparse(rows) else rows
     # Minimum and maximum are NaN if any value is NaN, and need no temporary array.
     if not (-math.inf < rows.min(initial=math.inf) and rows.max(initial=-math.inf) < math.inf):
         raise_not_finite(rows)
@@ -123,6 +132,7 @@ class Box(Domain):
     """Domain of numbers with finite bounds for each; other numbers are clipped."""
 
     type: ClassVar[str] = "box"
+    is_by_column: ClassVar[bool] = True
 
     low: tuple[float, ...] = field(repr=False)
     high: tuple[float, ...] = field(repr=False)
@@ -176,6 +186,15 @@ class Box(Domain):
         moved = np.clip(rows, low, high, out=np.empty(rows.shape, dtype=rows.dtype))
         return Clipped(moved, int(np.count_nonzero(moved != rows)))
 
+    def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
+        """Round numbers to steps between their bounds: without bias, and exact at either end."""
+        low, high = self.ends
+        width = self.radius
+        place = np.where(width > 0, (rows / 2 - low / 2) / width, 0.0) * steps
+        share = np.minimum(np.floor(place + shifts), steps) / steps
+        # Rounding, or the corner of a cell, may lie just outside the domain.
+        return self.clip((low * (1 - share) + high * share).astype(rows.dtype)).rows
+
     @cached_property
     def _everywhere(self) -> tuple[float, float]:
         """Intersection of all features' bounds."""
@@ -209,6 +228,14 @@ class VectorDomain(Domain):
         """Numbers in a row."""
         return self.dimension
 
+    def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
+        """Round numbers to steps between plus and minus the power of two above the largest of a row."""
+        _, exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0, keepdims=True).astype(np.float64))
+        largest = np.finfo(rows.dtype).max
+        step = np.clip(np.ldexp(2.0 / steps, exponents), np.finfo(np.float64).smallest_subnormal, 2.0**1023)
+        coarse = np.clip(np.floor(rows / step + shifts) * step, -largest, largest)
+        return self.clip(coarse.astype(rows.dtype)).rows
+
 
 @dataclass(frozen=True)
 class Ball(VectorDomain):
@@ -235,7 +262,7 @@ class Ball(VectorDomain):
             return Clipped(rows, 0)
         n_outside = int(np.count_nonzero(factors < 1 - shortening_by_rounding(rows.shape[1])))
         # A subnormal float32 factor has too few bits to stay within the radius, so factors are doubles.
-        if sparse.issparse(rows):
+        if is_sparse(rows):
             moved = rows.copy()
             moved.data[:] = moved.data * np.repeat(factors, np.diff(moved.indptr))
             return Clipped(moved, n_outside)
@@ -282,7 +309,7 @@ class FiniteSet(Domain):
     def clip(self, rows: Any) -> Clipped:
         """Move rows to the nearest vector, ties to the first. A sparse matrix becomes an array."""
         check_finite_rows(rows)
-        given = rows.toarray() if sparse.issparse(rows) else rows
+        given = rows.toarray() if is_sparse(rows) else rows
         # In the type of the rows, a row that is one of the vectors equals it.
         vectors = self.vectors.astype(given.dtype, copy=False)
         moved = vectors[nearest_rows(given, vectors)]
@@ -327,6 +354,7 @@ class Codes(Domain):
     """Domain of category codes, integers from 0 to below each column's size. Other codes raise ValueError."""
 
     type: ClassVar[str] = "codes"
+    has_codes: ClassVar[bool] = True
 
     sizes: tuple[int, ...]
 

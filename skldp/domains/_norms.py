@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+
+from skldp._arrays import is_sparse
 
 
 def weighted_sums(
@@ -68,7 +69,7 @@ def shrink_factors(values: Any, radius: float) -> npt.NDArray[np.float64]:
 
     Shapes: values (n, d); returns (n,).
     """
-    if sparse.issparse(values):
+    if is_sparse(values):
         norms = _sparse_norms(values)
     else:
         norms = _norms_near(values, radius)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
+from skldp._arrays import is_sparse
 from skldp._checks import check_integer, check_positive
 from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite_rows
 
@@ -32,11 +32,15 @@ class SparseRows(VectorDomain):
     def clip(self, rows: Any) -> Clipped:
         """Set the smallest excess values to 0, ties in the last columns first; rows may be a CSR matrix."""
         check_finite_rows(rows)
-        kept, n_dropped = (_few_stored if sparse.issparse(rows) else _few_dense)(rows, int(self.max_nonzeros))
+        kept, n_dropped = (_few_stored if is_sparse(rows) else _few_dense)(rows, int(self.max_nonzeros))
         if self.radius is None:
             return Clipped(kept, n_dropped)
         inside = Ball(self.dimension, self.radius).clip(kept)
         return Clipped(inside.rows, n_dropped + inside.n_moved)
+
+    def on_grid(self, rows: Any, shifts: Any, steps: int) -> Any:
+        """Return the rows: a grid would make zeros of small values."""
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the domain as a dict."""

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp._arrays import Floats
 from skldp._checks import check_epsilon
-from skldp.domains._columns import Columns
 from skldp.domains._domain import Ball, Box, Codes, NotFiniteError
 from skldp.estimators._guarantee_mixin import GuaranteeMixin, attach_guarantee, own_guarantee
 from skldp.estimators._validation import (
@@ -380,7 +379,7 @@ def _columns_outside(estimator, rows, domain):
     if not hasattr(estimator, "n_features_in_") or not isinstance(rows, np.ndarray):
         return []
     names = input_names(estimator)
-    if not isinstance(domain, Box | Columns) or len(names) != rows.shape[1]:
+    if not domain.is_by_column or len(names) != rows.shape[1]:
         return []
     outside = np.zeros(rows.shape[1], dtype=np.intp)
     for start in range(0, len(rows), _AT_ONCE):

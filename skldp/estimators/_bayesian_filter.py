@@ -67,10 +67,10 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Each person's budget for all answers. None takes the ledger's; without a ledger, `epsilon`.
     bounds : tuple (low, high), dict or Domain, default=None
         Domain of X: two numbers, two lists of one number per feature, a dict of pairs by column name, or a
-        :class:`~skldp.Domain`, such as :class:`~skldp.mechanisms.Columns` of intervals, whole numbers and one-hot
-        blocks, with or without linear inequalities. None takes that of the ledger if it has one, else the range of the
-        public X of `fit`. People's values outside are clipped without a warning; `fit` warns of public ones outside
-        declared bounds.
+        :class:`~skldp.Domain` of intervals, whole numbers and one-hot blocks, with or without linear inequalities, such
+        as :func:`~skldp.domain_from_transformer` returns. None takes that of the ledger if it has one, else the range
+        of the public X of `fit`. People's values outside are clipped without a warning; `fit` warns of public ones
+        outside declared bounds.
     output_bounds : tuple (a, b), default=None
         The two values of an answer. None takes the range of the model over `bounds`, and (0, 1) for a classifier.
         A model that can leave them is truncated to them, with a warning.

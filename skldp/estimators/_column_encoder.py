@@ -10,28 +10,27 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import is_number
-from skldp.domains._columns import Columns
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn
+from skldp.domains._column import Column
 from skldp.estimators._base import warn_out_of_domain
 from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._schema import check_feature_names, check_unknown, columns_of, read_schema, schema_by_column
 from skldp.estimators._validation import StrOptions, fit_context, in_family, validate_finite, validate_mixed
 
 
-def encoded_names(column: DeclaredColumn, name: str, drop: str | None = None) -> list[str]:
+def encoded_names(column: Column, name: str, drop: str | None = None) -> list[str]:
     """Return the names of a column's features: one for a number, ordered categories or two, else one a category."""
     first = int(drop == "first" and column.values is not None)
     return [name] if _is_one_code(column) else column.feature_names(name)[first:]
 
 
-def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None) -> tuple[np.ndarray, float, float]:
+def encoded(column: Column, numbers: np.ndarray, drop: str | None = None) -> tuple[np.ndarray, float, float]:
     """Return the features of a column, shape (n, n_features), and their bounds."""
-    if isinstance(column, CategoryColumn):
+    if column.values is not None:
         if _is_one_code(column):
             # A single category has only code 0.
             return numbers[:, None], 0.0, float(max(len(column.values) - 1, 1))
         return (numbers[:, None] == np.arange(int(drop == "first"), len(column.values))).astype(np.float64), 0.0, 1.0
-    low, high = float(column.domain.low), float(column.domain.high)
+    low, high = column.ends
     if column.missing != "category":
         return numbers[:, None], low, high
     # Both features lie between the bounds of the number.
@@ -39,9 +38,9 @@ def encoded(column: DeclaredColumn, numbers: np.ndarray, drop: str | None = None
     return np.column_stack([np.where(missing, column.center, numbers), np.where(missing, high, low)]), low, high
 
 
-def _is_one_code(column: DeclaredColumn) -> bool:
-    is_ordered = isinstance(column, CategoryColumn) and column.ordered and column.missing == "refuse"
-    return is_ordered or (column.values is not None and len(column.values) <= 2)
+def _is_one_code(column: Column) -> bool:
+    is_ordered = column.ordered and column.missing == "refuse"
+    return column.values is not None and (is_ordered or len(column.values) <= 2)
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -52,7 +51,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    schema : (low, high), dict by column, JSON text or Columns, default=(-1, 1)
+    schema : (low, high), dict by column or JSON text, default=(-1, 1)
         Domains of the columns, by name for a frame and by place for an array, as for :class:`TablePrivatizer`; one pair
         of bounds is for all columns. Columns that a dict does not name are left out. A number outside its bounds is
         clipped.
@@ -98,7 +97,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     _get_doc_link = doc_link
     __sklearn_clone__ = in_family
     _parameter_constraints: dict = {
-        "schema": [dict, tuple, str, Columns],
+        "schema": [dict, tuple, str],
         "handle_unknown": [StrOptions({"error", "missing"})],
         "drop": [StrOptions({"first"}), None],
     }
@@ -163,7 +162,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return np.array(self._features, dtype=object)
 
-    def _read(self, X: Any, *, reset: bool) -> list[tuple[Any, DeclaredColumn, Any]]:
+    def _read(self, X: Any, *, reset: bool) -> list[tuple[Any, Column, Any]]:
         """Return the name, the declaration and the values of each declared column."""
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset, dtype=np.float64)
@@ -175,12 +174,12 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             every = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
             by_column = schema_by_column(self.schema, every)
             # Nothing that a table holds can change the columns.
-            columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
+            columns = read_schema(by_column)
             check_unknown(self.handle_unknown, columns)
             own = dict(zip(by_column, columns, strict=True))
             features = [one for name, column in own.items() for one in encoded_names(column, str(name), self.drop)]
             check_feature_names(features)
-            self.columns_: dict[Any, DeclaredColumn] = own
+            self.columns_: dict[Any, Column] = own
             self._features, self._refuses, self._drop = features, self.handle_unknown == "error", self.drop
         names = list(X.columns) if hasattr(X, "columns") else []
         counts = Counter(names)

@@ -1,20 +1,18 @@
-"""Declared columns of a table, and their values as numbers and codes of categories."""
+"""Schemas of tables as declared columns, and the columns of frames."""
 
-import datetime
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skldp._checks import is_number
 from skldp._documents import read_json
-from skldp._reading import DayReader, as_array
+from skldp._reading import as_array
 from skldp._tables import require
-from skldp.domains._columns import Categories, Columns, Integers, Interval, OrMissing, domain_from_json
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
-from skldp.domains._domain import Domain
+from skldp.domains._column import DATE_TYPES, Column, check_integers, days_of
 from skldp.estimators._validation import InvalidParameterError, check_bounds
 
 _DICTS = (
@@ -23,64 +21,104 @@ _DICTS = (
 )
 _FORMS = f'(0, 100), ("2020-01-01", "2024-12-31"), a list of categories such as ["S", "M", "L"], or {_DICTS}'
 _FORMS_OF_JSON = f'a list of categories such as ["S", "M", "L"], or {_DICTS}'
-# Words of schemas and policies, with those of domains.
-_TYPES = {"number": "interval", "integer": "integers", "date": "dates", "category": "categories"}
-_DATE_TYPES = (str, datetime.date, np.datetime64)
+_OF_BOUNDS = {"low", "high", "missing", "scale"}
+_OPTIONS = {
+    "number": _OF_BOUNDS,
+    "integer": _OF_BOUNDS,
+    "date": _OF_BOUNDS,
+    "category": {"values", "ordered", "missing"},
+}
 
 
-def read_schema(schema: Any, names: list[Any], dtypes: list[Any]) -> tuple[list[DeclaredColumn], list[str]]:
-    """Return the declared columns in the order of a table."""
+def read_schema(schema: Any, names: list[Any] | None = None) -> list[Column]:
+    """Return the declared columns of a schema, in the order of the names of a table if there are some."""
     of_json = isinstance(schema, str)
-    schema = schema_by_column(schema, names)
+    forms = _FORMS_OF_JSON if of_json else _FORMS
+    schema = schema_by_column(schema, names or [])
+    names = list(schema) if names is None else names
     given, own = set(schema), set(names)
     for what, some in (("It misses", own - given), ("The table lacks the declared", given - own)):
         if some:
             raise ValueError(f"schema must name every column once. {what} {sorted(map(str, some))}.")
-    columns, learnt = [], []
-    for name, dtype in zip(names, dtypes, strict=True):
-        given = schema[name]
-        of_rows = isinstance(given, str) and given == "dtype"
-        if of_rows and type(dtype).__name__ == "CategoricalDtype":
-            learnt.append(str(name))
+    columns = []
+    for name in names:
         try:
-            columns.append(_column(str(name), dtype if of_rows else given, of_json))
-        except (ValueError, TypeError, KeyError) as error:
-            # The categories of a dtype are learnt from rows.
-            got = f"Got the dtype of the column, {type(dtype).__name__}." if of_rows else error
-            forms = _FORMS_OF_JSON if of_json else _FORMS
-            raise ValueError(f"schema of the column {name!r} is invalid. {got} It must be {forms}.") from None
-    return columns, learnt
-
-
-def declared_column(name: str, domain: Domain, missing: Any = None, **kind: Any) -> DeclaredColumn:
-    """Return the column of a domain; `missing` is "category", "middle" or None (refused), `kind` as in NumberColumn."""
-    if isinstance(domain, OrMissing) and missing is None:
-        domain, missing = domain.number, "category"
-    if not isinstance(domain, Interval | Integers | Categories):
-        raise ValueError(f"Got {type(domain).__name__} instead.")
-    fitting = ("category",) if isinstance(domain, Categories) else ("category", "middle")
-    if missing is not None and missing not in fitting:
-        listed = " or ".join(map(repr, fitting))
-        raise ValueError(f"missing must be {listed} for {type(domain).__name__}, or left out. Got {missing!r}.")
-    if isinstance(domain, Categories):
-        if kind:
-            raise ValueError(f"{' and '.join(kind)} must be left out for Categories.")
-        return CategoryColumn(name, domain.values + ((None,) if missing else ()), ordered=domain.ordered)
-    check_bounds((domain.low, domain.high), 1)
-    stand_in = {None: "refuse", "category": "category", "middle": None}[missing]
-    whole = isinstance(domain, Integers)
-    return NumberColumn(name, domain.low, domain.high, whole=whole, missing=stand_in, **kind)
+            columns.append(declared_column(str(name), schema[name], of_json))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"schema of the column {name!r} is invalid. {error} It must be {forms}.") from None
+    return columns
 
 
 def schema_by_column(schema: Any, names: list[Any]) -> Mapping[Any, Any]:
     """Return a schema of any form as a dict by column, unchecked; one (low, high) is for all `names`."""
     if isinstance(schema, str):
-        schema = _of_json(schema)
-    if isinstance(schema, Columns):
-        if any(len(own) > 1 for own, _ in schema.parts):
-            raise ValueError("schema must declare each column separately. Got columns with a joint domain.")
-        return {own[0]: domain for own, domain in schema.parts}
+        form = '{"age": {"type": "number", "low": 0, "high": 100}, "city": ["Bonn", "Ulm"]}'
+        try:
+            schema = read_json(schema)
+            if not isinstance(schema, dict):
+                raise ValueError("It is no object.")
+        except ValueError as error:
+            raise ValueError(f"schema must be JSON such as {form} if it is a string, not a path. {error}") from None
     return schema if isinstance(schema, Mapping) else dict.fromkeys(names, schema)
+
+
+def declared_column(name: str, given: Any, of_json: bool = False) -> Column:
+    """Return the column of one declaration of a schema."""
+    if isinstance(given, Column):
+        column = replace(given, name=name)
+    elif isinstance(given, Mapping):
+        column = _of_dict(name, given)
+    elif isinstance(given, list):
+        _refuse_bounds(given, of_json)
+        column = Column(values=tuple(given), name=name)
+    elif isinstance(given, tuple) and len(given) == 2:
+        column = Column(*given, name=name)
+    else:
+        raise ValueError(f"Got {given!r} instead.")
+    if column.values is None:
+        check_bounds((column.low, column.high), 1)
+        if column.whole:
+            check_integers(*column.ends)
+    elif len(set(column.values)) < len(column.values):
+        raise ValueError(f"Categories must be different values; got {column.values!r}.")
+    return column
+
+
+def _of_dict(name: str, given: Mapping[str, Any]) -> Column:
+    kind = given.get("type")
+    if kind not in _OPTIONS:
+        raise ValueError(f"Got {dict(given)!r} instead.")
+    options = {one: value for one, value in given.items() if one != "type" and (one != "missing" or value is not None)}
+    if not options.keys() <= _OPTIONS[kind]:
+        raise ValueError(f"The type {kind!r} has the options {sorted(_OPTIONS[kind])}; got {sorted(options)}.")
+    if kind == "category":
+        values = options.get("values")
+        options["values"] = tuple(values) if isinstance(values, list) else values
+        if options["values"] is None:
+            raise ValueError("The type 'category' must have values; got none.")
+    elif kind == "date" or isinstance(options.get("low"), DATE_TYPES):
+        # Days are no bounds of a schema.
+        options["low"], options["high"] = days_of(options.get("low"), options.get("high"))
+        kind = "date"
+    return Column(**options, kind=kind, name=name)
+
+
+def _refuse_bounds(given: list[Any], of_json: bool) -> None:
+    """Raise ValueError for two numbers or dates: JSON has no tuples, and bounds would be read as categories."""
+    of_numbers, of_dates = (len(given) == 2 and all(map(is_one, given)) for is_one in (is_number, _is_iso_date))
+    if of_numbers or of_dates:
+        kind = "date" if of_dates else "number"
+        low, high = (json.dumps(value, default=float) for value in given)
+        of_python = "" if of_json else f"{tuple(given)!r}, or in JSON "
+        raise ValueError(
+            f"A list of two {kind}s may mean bounds, for which write {of_python}"
+            f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
+            f'{{"type": "category", "values": [{low}, {high}]}}.'
+        )
+
+
+def _is_iso_date(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) is not None
 
 
 def check_frame(X: Any) -> None:
@@ -93,7 +131,7 @@ def check_frame(X: Any) -> None:
         raise ValueError(f"Columns of X must have different names. Got {twice} more than once.")
 
 
-def check_unknown(handle_unknown: str, columns: list[DeclaredColumn]) -> None:
+def check_unknown(handle_unknown: str, columns: list[Column]) -> None:
     """Raise ValueError if undeclared categories shall count as missing and a column has no missing category."""
     without = ", ".join(column.name for column in columns if column.values and column.missing == "refuse")
     if handle_unknown == "missing" and without:
@@ -112,12 +150,12 @@ def columns_of(X: Any, places: Iterable[int] | None = None) -> list[Any]:
     return [as_array(column(j)) for j in (range(X.shape[1]) if places is None else places)]
 
 
-def framed(X: Any, names: list[Any], columns: list[DeclaredColumn], numbers: np.ndarray, container: str) -> Any:
+def framed(X: Any, names: list[Any], columns: list[Column], numbers: np.ndarray, container: str) -> Any:
     """Return released columns, with types of categories and dates, in a frame of a container, by default like X."""
     of_pandas = hasattr(X, "iloc") if container == "default" else container == "pandas"
     write = _pandas_column if of_pandas else _polars_column
     made = {
-        name if of_pandas else str(name): write(column.domain, column.from_numbers(own))
+        name if of_pandas else str(name): write(column, column.from_numbers(own))
         for name, column, own in zip(names, columns, numbers.T, strict=True)
     }
     if not of_pandas:
@@ -126,78 +164,16 @@ def framed(X: Any, names: list[Any], columns: list[DeclaredColumn], numbers: np.
     return build(made, index=getattr(X, "index", None))
 
 
-def _pandas_column(domain: Domain, values: np.ndarray) -> Any:
+def _pandas_column(column: Column, values: np.ndarray) -> Any:
     import pandas
 
-    return pandas.Categorical(values, domain.values, domain.ordered) if isinstance(domain, Categories) else values
+    return values if column.values is None else pandas.Categorical(values, column.categories, column.ordered)
 
 
-def _polars_column(domain: Domain, values: np.ndarray) -> Any:
+def _polars_column(column: Column, values: np.ndarray) -> Any:
     import polars
 
-    if not isinstance(domain, Categories):
+    if column.values is None:
         return polars.Series(values, nan_to_null=True)
-    of_texts = all(isinstance(value, str) for value in domain.values)
-    return polars.Series(values.tolist(), dtype=polars.Enum(domain.values) if of_texts else None)
-
-
-def _column(name: str, given: Any, of_json: bool) -> DeclaredColumn:
-    # A field of a policy is a column with a law, which a table would ignore.
-    if type(given) in (NumberColumn, CategoryColumn) and given.name == name:
-        return given
-    if isinstance(given, Domain):
-        return declared_column(name, given)
-    if isinstance(given, Mapping) and given.get("type") in (*_TYPES, *_TYPES.values(), "or_missing"):
-        fields = dict(given) | {"type": _TYPES.get(given["type"], given["type"])}
-        missing = fields.pop("missing", None)
-        scale = {"scale": fields.pop("scale")} if "scale" in fields else {}
-        if fields["type"] == "dates" or isinstance(fields.get("low"), _DATE_TYPES):
-            return declared_column(name, _dates(fields.get("low"), fields.get("high")), missing, is_date=True, **scale)
-        # Through JSON, so that a dict and a file mean the same.
-        return declared_column(name, domain_from_json(json.dumps(fields)), missing, **scale)
-    if hasattr(given, "categories"):
-        values = [value.item() if isinstance(value, np.generic) else value for value in list(given.categories)]
-        return declared_column(name, Categories(tuple(values), bool(getattr(given, "ordered", True))))
-    if isinstance(given, list):
-        # JSON has no tuples: two dates would be read as categories.
-        of_numbers, of_dates = (len(given) == 2 and all(map(is_one, given)) for is_one in (is_number, _is_iso_date))
-        if of_numbers or of_dates:
-            kind = "date" if of_dates else "number"
-            low, high = (json.dumps(value, default=float) for value in given)
-            of_python = "" if of_json else f"{tuple(given)!r}, or in JSON "
-            raise ValueError(
-                f"A list of two {kind}s may mean bounds, for which write {of_python}"
-                f'{{"type": "{kind}", "low": {low}, "high": {high}}}, and two categories, for which write '
-                f'{{"type": "category", "values": [{low}, {high}]}}.'
-            )
-        return declared_column(name, Categories(tuple(given)))
-    if isinstance(given, tuple) and len(given) == 2:
-        if isinstance(given[0], _DATE_TYPES):
-            return declared_column(name, _dates(*given), is_date=True)
-        return declared_column(name, Interval(*given))
-    raise ValueError(f"Got {given!r} instead.")
-
-
-def _of_json(text: str) -> Any:
-    try:
-        schema = read_json(text)
-        by_column = isinstance(schema, dict) and schema.get("type") != "columns"
-        return schema if by_column else domain_from_json(text)
-    except ValueError as error:
-        form = '{"age": {"type": "number", "low": 0, "high": 100}, "city": ["Bonn", "Ulm"]}'
-        raise ValueError(f"schema must be JSON such as {form} if it is a string, not a path. {error}") from None
-
-
-def _is_iso_date(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) is not None
-
-
-def _dates(low: Any, high: Any) -> Integers:
-    of_dates = all(_is_iso_date(one) if isinstance(one, str) else isinstance(one, _DATE_TYPES) for one in (low, high))
-    (first, last), unread = DayReader().read_all([low, high])
-    if not of_dates or unread.any() or not first < last:
-        raise ValueError(
-            "Bounds of dates must be two dates with low < high, such as ('2020-01-01', '2024-12-31'); numbers have no "
-            f"quotes, and categories are a list. Got {(low, high)!r} instead."
-        )
-    return Integers(int(first), int(last))
+    of_texts = all(isinstance(value, str) for value in column.categories)
+    return polars.Series(values.tolist(), dtype=polars.Enum(column.categories) if of_texts else None)

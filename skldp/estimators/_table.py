@@ -38,17 +38,16 @@ class TablePrivatizer(LocalTransformer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its columns together.
-    schema : dict by column, Columns, JSON text of either, or (low, high), default=(-1, 1)
+    schema : dict by column, its JSON text, or (low, high), default=(-1, 1)
         Domain of every column, from public knowledge:
 
         - ``(low, high)``: numbers within bounds, or with two dates (``"2020-01-01"``, or of ``datetime``) dates;
         - a list: categories; a list of two numbers is refused as ambiguous;
-        - ``Interval``, ``Integers``, ``Categories`` of :mod:`skldp.mechanisms`, or their JSON form as a dict, such as
-          ``{"type": "category", "values": ["S", "M", "L"], "ordered": True}``, or ``{"type": "date", "low": ...}``.
+        - a dict such as ``{"type": "integer", "low": 0, "high": 9}``, ``{"type": "date", "low": ...}`` or ``{"type":
+          "category", "values": ["S", "M", "L"], "ordered": True}``, or a :class:`~skldp.mechanisms.Column`.
           With ``"missing": "category"`` a missing value is a category of its own, and with ``"middle"`` a missing
           number or date is the middle of its bounds. Positive numbers in ``{"type": "number", "low": 100, "high":
-          500_000, "scale": "log"}`` are released as their natural logarithms; estimates are of these;
-        - a polars ``Enum``, a pandas ``CategoricalDtype``, or ``"dtype"``: that of the column.
+          500_000, "scale": "log"}`` are released as their natural logarithms; estimates are of these.
 
         A single (low, high) applies to all columns.
     shares : "equal", "variance" or dict by column, default="equal"
@@ -90,7 +89,7 @@ class TablePrivatizer(LocalTransformer):
 
     Attributes
     ----------
-    columns_ : list of NumberColumn or CategoryColumn
+    columns_ : list of Column
         Declared columns, in the order of the table.
     shares_ : dict by column
         Weights by which epsilon was split.
@@ -102,7 +101,7 @@ class TablePrivatizer(LocalTransformer):
     n_sampled_features_ : int
         Number of columns released per row.
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per record: the sum over the columns. Infinite where categories were learnt.
+        Exact, per record: the sum over the columns.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -114,8 +113,6 @@ class TablePrivatizer(LocalTransformer):
 
     Warns
     -----
-    LearntDomainWarning
-        If the schema uses the dtype of a pandas Categorical, whose categories usually come from the rows.
     OutOfDomainWarning
         Reports the number of clipped values.
 
@@ -153,7 +150,7 @@ class TablePrivatizer(LocalTransformer):
     _parameter_constraints: dict = {
         **LocalTransformer._parameter_constraints,
         "ledger": LEDGER,
-        "schema": [dict, tuple, str, Columns],
+        "schema": [dict, tuple, str],
         "shares": [StrOptions({"equal", "variance"}), dict],
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
         "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"}), dict],
@@ -232,25 +229,24 @@ class TablePrivatizer(LocalTransformer):
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
             if reset:
-                self._read_schema(X, input_names(self), [None] * self.n_features_in_)
+                self._read_schema(input_names(self))
             return table
         if hasattr(X, "columns"):
             check_frame(X)
         table = validate_mixed(self, X, reset=reset, ensure_all_finite=False)
         names = list(X.columns) if hasattr(X, "columns") else input_names(self)
-        dtypes = list(X.dtypes) if hasattr(X, "columns") else [None] * len(names)
         # scikit-learn compares string names only.
         if not reset and names != self._schema_names and set(names) == set(self._schema_names):
             raise ValueError(f"Columns of X must be in the order of fit, {self._schema_names}. Got {names} instead.")
         if reset:
-            self._read_schema(X, names, dtypes)
+            self._read_schema(names)
         refuse = self.handle_unknown == "error"
         declared = zip(self.columns_, columns_of(table), strict=True)
         numbers = [column.as_numbers(values, refuse_unknown=refuse) for column, values in declared]
         return np.column_stack(numbers).astype(np.float64, copy=False)
 
-    def _read_schema(self, X, names, dtypes):
-        columns, self._learnt = read_schema(self.schema, names, dtypes)
+    def _read_schema(self, names):
+        columns = read_schema(self.schema, names)
         check_unknown(self.handle_unknown, columns)
         self.columns_, self._schema_names = columns, names
 
@@ -262,10 +258,10 @@ class TablePrivatizer(LocalTransformer):
             raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
         if self.sparse_output and self.encoding == "estimates":
             raise InvalidParameterError("sparse_output=True needs encoding='onehot'. Got encoding='estimates'.")
-        n_sampled, coded = self._n_sampled(names), [column.coded for column in self.columns_]
+        n_sampled = self._n_sampled(names)
         self.mechanism_ = MixedRecord(
-            Columns.of(dict(zip(map(str, names), coded, strict=True))),
-            sampled_shares(float(self.epsilon), coded, [weights[name] for name in names], n_sampled),
+            Columns.of(dict(zip(map(str, names), self.columns_, strict=True))),
+            sampled_shares(float(self.epsilon), self.columns_, [weights[name] for name in names], n_sampled),
             self._mechanisms(names),
             n_sampled=n_sampled,
         )
@@ -282,12 +278,11 @@ class TablePrivatizer(LocalTransformer):
             check_feature_names(self.get_feature_names_out().tolist())
         self.shares_ = {name: float(weights[name]) for name in names}
         self.epsilons_ = dict(zip(names, self.mechanism_.exact_epsilons, strict=True))
-        learnt = f"the categories of {', '.join(self._learnt)}" if self._learnt else ""
-        attach_guarantee(self, self.mechanism_.guarantee(), learnt, "schema={...: [...]}")
+        attach_guarantee(self, self.mechanism_.guarantee())
 
     def _n_sampled(self, names):
-        given, domains = self.n_sampled_features, [column.coded for column in self.columns_]
-        found = number_of_sampled_columns(given, domains, float(self.epsilon), self._mechanisms(names))
+        given = self.n_sampled_features
+        found = number_of_sampled_columns(given, self.columns_, float(self.epsilon), self._mechanisms(names))
         for name, needed in ("shares", "equal"), ("sparse_output", False):
             if found is not None and getattr(self, name) != needed:
                 raise InvalidParameterError(
@@ -303,8 +298,7 @@ class TablePrivatizer(LocalTransformer):
 
     def _weights(self, names):
         if self.shares == "variance":
-            domains = [column.coded for column in self.columns_]
-            weights = least_variance_weights(domains, float(self.epsilon), self._mechanisms(names))
+            weights = least_variance_weights(self.columns_, float(self.epsilon), self._mechanisms(names))
             return dict(zip(names, weights, strict=True))
         return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
 

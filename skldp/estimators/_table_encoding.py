@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldp._arrays import Floats
-from skldp.domains._declared_columns import DeclaredColumn
+from skldp.domains._column import Column
 from skldp.domains._domain import Codes
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._rows import RowMechanism
@@ -18,13 +18,13 @@ from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 
-def widths(columns: Sequence[DeclaredColumn]) -> list[int]:
+def widths(columns: Sequence[Column]) -> list[int]:
     """Return the number of encoded columns of each."""
     return [len(column.feature_names("")) for column in columns]
 
 
 def as_one_hot(
-    released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn], *, noisy: bool = True
+    released: np.ndarray, record: MixedRecord, columns: Sequence[Column], *, noisy: bool = True
 ) -> np.ndarray:
     """Encode released codes one-hot, with an indicator of missing numbers; without noise, all columns are asked.
 
@@ -51,7 +51,7 @@ def as_one_hot(
     return encoded
 
 
-def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> Any:
+def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[Column]) -> Any:
     """Encode as :func:`as_one_hot`, as a CSR matrix without a dense array."""
     n_rows, blocks = len(released), []
     for part, place, size in zip(record.parts, record.places, widths(columns), strict=True):
@@ -66,7 +66,7 @@ def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[Decla
     return sparse.hstack(blocks, format="csr")
 
 
-def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[DeclaredColumn]) -> np.ndarray:
+def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[Column]) -> np.ndarray:
     """Encode a noisy release as unbiased estimates of numbers, categories and missing indicators.
 
     Shapes: `released` (n, record.n_outputs); result (n, sum(widths(columns))).
@@ -78,7 +78,7 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[De
     for j, (part, place, end, size) in enumerate(parts):
         own, there = estimates[:, end - size : end], asked[:, j]
         if isinstance(part, NumberOrMissing):
-            center = np.array([part.domain.middle, 0.5])
+            center = np.array([part.domain.center, 0.5])
             own[there], own[~there] = part.unbiased(released[there, place.start]), center
         elif isinstance(part, RandomizedResponse | OneHotMechanism):
             p, q = part.support_probabilities() if isinstance(part, RandomizedResponse) else (part.p, part.q)
@@ -98,7 +98,7 @@ def _middle(part: RowMechanism) -> Floats:
     if isinstance(part, OneHotMechanism):
         return np.full(part.n_classes, part.mean_bit)
     if isinstance(part, NumberOrMissing):
-        return np.array([part.domain.middle, (part.told_probability + part.hidden_probability) / 2])
+        return np.array([part.domain.center, (part.told_probability + part.hidden_probability) / 2])
     assert isinstance(part, BoundedFeatures)
     return part.center
 
@@ -109,7 +109,7 @@ def _write(part: RowMechanism, released: np.ndarray, out: npt.NDArray[np.float64
         np.put_along_axis(out, released.astype(np.int64), 1.0, axis=1)
     elif isinstance(part, NumberOrMissing):
         missing = np.isnan(released[:, 0])
-        out[:, 0] = np.where(missing, part.domain.middle, released[:, 0])
+        out[:, 0] = np.where(missing, part.domain.center, released[:, 0])
         out[:, 1] = missing
     else:
         out[...] = released

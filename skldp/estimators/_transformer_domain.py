@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skldp.domains._columns import Columns, Integers, Interval
+from skldp.domains._column import Column
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
 from skldp.domains._domain import Domain
 
@@ -143,7 +144,7 @@ def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]
         yield from _ordinal(name, step, columns)
     elif kind == "BoundsScaler":
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(columns)) for end in step.feature_range)
-        yield from (([_named(one)], Interval(float(a), float(b))) for one, a, b in zip(columns, low, high, strict=True))
+        yield from (([_named(one)], Column(float(a), float(b))) for one, a, b in zip(columns, low, high, strict=True))
     else:
         raise ValueError(
             f"Step {name!r} must be a OneHotEncoder or OrdinalEncoder with declared categories, a BoundsScaler, or a "
@@ -171,7 +172,7 @@ def _passed(name: str, column: Any, bounds: dict[Any, Any]) -> _Part:
         low, high = own
     except (TypeError, ValueError):
         raise ValueError(f"The bounds of column {column!r} must be (low, high) or a Domain. Got {own!r}.") from None
-    return [_named(column)], Interval(low, high)
+    return [_named(column)], Column(low, high)
 
 
 def _categories(name: str, step: Any, columns: list[Any]) -> list[list[Any]]:
@@ -203,4 +204,4 @@ def _ordinal(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
     for column, own in zip(columns, _categories(name, step, columns), strict=True):
         if len(own) < 2:
             raise ValueError(f"Column {column!r} of step {name!r} must have at least two categories.")
-        yield [_named(column)], Integers(0, len(own) - 1)
+        yield [_named(column)], Column(0, len(own) - 1, kind="integer")

@@ -58,7 +58,7 @@ def uniform_below(n: int, words: Iterator[int]) -> int:
 
 
 class Noise(Protocol):
-    """Source of random bits of a release: :class:`skldp.mechanisms.Noise`."""
+    """Source of random bits of a release: ``skldp.mechanisms._noise.Noise``."""
 
     def words(self, size: int | tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> np.ndarray:
         """Draw random words of an unsigned integer type."""

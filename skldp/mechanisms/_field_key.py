@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skldp._arrays import Floats, Words
+from skldp._arrays import Words
 from skldp._checks import check_integer, is_integer
-from skldp.domains._columns import Columns, Interval, OrMissing
-from skldp.domains._domain import Anywhere, Ball, Box, Domain
+from skldp.domains._domain import Domain
 from skldp.laws._person_ids import canonical_ids, person_bytes
 from skldp.laws._release_key import ReleaseKey, joined_bytes
 from skldp.mechanisms._noise import RowNoise
@@ -64,7 +63,7 @@ class FieldKey:
     so that means, and all that is linear, have no bias from the grid. One person's number comes to the same step again
     until it moves across their next threshold; jitter of less than a step gives two values at most.
 
-    The noise of a row is AES, as in :class:`~skldp.mechanisms.Noise`, at a nonce that is the keyed BLAKE2b of person
+    The noise of a row is AES at a nonce that is the keyed BLAKE2b of person
     and value, under a key derived from law and field. The law is identified by its sampled integers if there are some,
     else by the mechanism's parameters.
 
@@ -85,7 +84,8 @@ class FieldKey:
     Examples
     --------
     >>> import os
-    >>> from skldp.mechanisms import Duchi, FieldKey, ReleaseKey
+    >>> from skldp.mechanisms import FieldKey, ReleaseKey
+    >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
     >>> key = FieldKey(ReleaseKey(os.urandom(32)), "mood", steps=100)
     >>> first = key.release(Duchi(1.0), [[0.3], [-0.9]], ids=["ann", "bob"])
     >>> again = key.release(Duchi(1.0), [[-0.9], [0.3 + 1e-12]], ids=["bob", "ann"])
@@ -163,7 +163,7 @@ class FieldKey:
         if coarse.dtype.kind == "f" and mechanism.guarantee().unit != "distance":
             shifts = self._personal(f"grid of {self.steps}", ids).uniform(coarse.shape)
             with np.errstate(all="ignore"):
-                coarse = _on_grid(mechanism.domain, coarse, shifts, self.steps)
+                coarse = mechanism.domain.on_grid(coarse, shifts, self.steps)
         # -0.0 is the value 0.0.
         exact = np.ascontiguousarray(coarse) + coarse.dtype.type(0)
         law = joined_bytes(_VERSION, *map(_as_bytes, (law_text(mechanism), self.field)))
@@ -189,6 +189,8 @@ def _described(value: Any) -> Any:
             return [type(value).__name__, value.integer_law.to_dict()]
         except ValueError:
             pass
+    if isinstance(value, Domain) and value.type == "column":
+        return _described_domain(**value.to_dict())
     if is_dataclass(value):
         own = {one.name: _described(getattr(value, one.name)) for one in fields(value) if one.name not in _NO_LAW}
         return [type(value).__name__, own]
@@ -204,6 +206,11 @@ def _described(value: Any) -> Any:
         # An epsilon of 1 is one of 1.0.
         return int(value) if value == value // 1 else ["number", float(value).hex()]
     raise TypeError(f"The parameters of a mechanism must be numbers, texts and arrays; got {type(value).__name__}.")
+
+
+def _described_domain(type: str, **parameters: Any) -> Any:
+    inner = {key: _described_domain(**own) if key == "number" else _described(own) for key, own in parameters.items()}
+    return [type.title().replace("_", ""), inner]
 
 
 def _as_bytes(text: str) -> bytes:
@@ -224,35 +231,3 @@ def _nonces(key: bytes, people: list[bytes], values: list[bytes]) -> Words:
         one.update(person + value)
         digests.append(one.digest())
     return np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2).copy()
-
-
-def _on_grid(domain: Domain, rows: np.ndarray, shifts: Floats, steps: int) -> np.ndarray:
-    """Round rows of a domain to steps; codes and integers stay as they are."""
-    if isinstance(domain, Columns):
-        moved, start = rows.copy(), 0
-        for _, part in domain.parts:
-            own = slice(start, start := start + part.n_features)
-            moved[:, own] = _on_grid(part, rows[:, own], shifts[:, own], steps)
-        return moved
-    if isinstance(domain, Box | Interval):
-        ends = domain.ends if isinstance(domain, Box) else (np.array([domain.low]), np.array([domain.high]))
-        low, high = (np.asarray(end, dtype=np.float64) for end in ends)
-        # Halves of bounds near the largest double do not overflow.
-        width = high / 2 - low / 2
-        place = np.where(width > 0, (rows / 2 - low / 2) / width, 0.0) * steps
-        share = np.minimum(np.floor(place + shifts), steps) / steps
-        # Unbiased, and exact at either end.
-        coarse = low * (1 - share) + high * share
-    elif isinstance(domain, Ball | Anywhere):
-        _, exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0, keepdims=True).astype(np.float64))
-        largest = np.finfo(rows.dtype).max
-        step = np.clip(np.ldexp(2.0 / steps, exponents), np.finfo(np.float64).smallest_subnormal, 2.0**1023)
-        coarse = np.clip(np.floor(rows / step + shifts) * step, -largest, largest)
-    elif isinstance(domain, OrMissing):
-        missing = np.isnan(rows)
-        there = np.where(missing, rows.dtype.type(domain.number.low), rows)
-        return np.where(missing, rows, _on_grid(domain.number, there, shifts, steps))
-    else:
-        return rows
-    # Rounding, or the corner of a cell, may lie just outside the domain.
-    return domain.clip(coarse.astype(rows.dtype)).rows

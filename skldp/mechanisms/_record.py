@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer
-from skldp.domains._columns import Columns, Integers, Interval, OrMissing
+from skldp.domains._column import Column
+from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._odds import split_epsilon, sum_above
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -273,8 +274,8 @@ def _part(domain: Domain, epsilon: float, mechanism: str) -> RowMechanism:
     if size is not None:
         made = make_categorical_mechanism(mechanism, float(epsilon), size)
         return RandomizedResponse(float(epsilon), size) if isinstance(made, OneHotRandomizedResponse) else made
-    if isinstance(domain, OrMissing):
+    assert isinstance(domain, Column)
+    if domain.may_be_nan:
         return NumberOrMissing.of(domain, float(epsilon), mechanism)
-    assert isinstance(domain, Interval | Integers)
-    low, high = (float(domain.low),), (float(domain.high),)
-    return BoundedFeatures(number_mechanism(float(epsilon), mechanism), low, high, n_sampled=1, stated=float(epsilon))
+    unit, (low, high) = number_mechanism(float(epsilon), mechanism), domain.ends
+    return BoundedFeatures(unit, (low,), (high,), n_sampled=1, stated=float(epsilon))

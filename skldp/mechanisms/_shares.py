@@ -11,7 +11,7 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
-from skldp.domains._columns import Categories, Integers, Interval, OrMissing
+from skldp.domains._column import Column
 from skldp.domains._domain import Codes, Domain
 from skldp.laws._odds import round_down, split_epsilon
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
@@ -31,14 +31,11 @@ _EVERY = 5
 
 def n_categories(domain: Domain) -> int | None:
     """Return the number of categories of a column; None for numbers."""
-    if isinstance(domain, Categories):
-        return len(domain.values)
     if isinstance(domain, Codes) and domain.n_features == 1:
         return domain.sizes[0]
-    if not isinstance(domain, Interval | Integers | OrMissing):
-        kinds = "Interval, Integers, OrMissing, Categories or Codes of one column"
-        raise ValueError(f"Each column of a record must be {kinds}; got {type(domain).__name__}.")
-    return None
+    if not isinstance(domain, Column):
+        raise ValueError(f"Each part of a record must be a Column, or Codes of one; got {type(domain).__name__}.")
+    return None if domain.values is None else len(domain.values)
 
 
 def share_out(epsilon: float, weights: Sequence[float]) -> tuple[float, ...]:
@@ -74,7 +71,7 @@ def least_variance_weights(
     """
     check_epsilon(epsilon)
     columns = [
-        (n_categories(domain), isinstance(domain, OrMissing), name)
+        (n_categories(domain), domain.may_be_nan, name)
         for domain, name in zip(domains, mechanism_names(mechanism, domains), strict=True)
     ]
     if len(columns) == 1:
@@ -103,7 +100,7 @@ def _variances(size: int | None, may_be_missing: bool, mechanism: str, grid: Flo
         return np.zeros_like(grid)
     if may_be_missing:
         # Slow to make: interpolate between a few, log-log.
-        few, anywhere = grid[::_EVERY], OrMissing(Interval(-1, 1))
+        few, anywhere = grid[::_EVERY], Column(-1, 1, missing="category")
         made = [math.log(NumberOrMissing.of(anywhere, float(one), mechanism).worst_variance) for one in few]
         return np.exp(np.interp(np.log(grid), np.log(few), made))
     if size is not None:
@@ -140,7 +137,7 @@ def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str 
     """
     check_epsilon(epsilon)
     named = zip(domains, mechanism_names(mechanism, domains), strict=True)
-    kinds = [(n_categories(one), isinstance(one, OrMissing), name) for one, name in named]
+    kinds = [(n_categories(one), one.may_be_nan, name) for one, name in named]
     columns = Counter(kind for kind in kinds if kind[0] != 1)
     m = max(1, columns.total())
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from skldp._arrays import kind_of
 from skldp._checks import check_choice
 from skldp._reading import as_array
-from skldp.domains._columns import Interval
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
-from skldp.estimators._schema import declared_column
+from skldp.domains._column import Column
 from skldp.estimators._validation import check_bounds
 from skldp.study._table_files import (
     TABLE_FILES,
@@ -165,7 +163,7 @@ def load_study_data(
         of_target, found_bounds = None, bounds
         with _noted(problems):
             of_target = _target_bounds(str(target), bounds, column)
-        task = TASKS[0] if task == "auto" and isinstance(column, CategoryColumn) else task
+        task = TASKS[0] if task == "auto" and column is not None and column.has_codes else task
         if names and bounds is None:
             only = "" if len(names) == frame.shape[1] else f" for {some_names(names)}"
             problems.append(
@@ -184,9 +182,11 @@ def load_study_data(
     if str(source) in BUNDLED:
         source_of_bounds = "published bounds" if bounds is None else "declared bounds"
         return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, ends)
-    numbers = dict(zip(names, map(Interval, low.tolist(), high.tolist()), strict=True))
-    filling: Any = "middle" if count_unknown else None
-    columns_of_file = {own: column or declared_column(own, numbers[own], filling) for own, column in declared.items()}
+    numbers = dict(zip(names, map(Column, low.tolist(), high.tolist()), strict=True))
+    filling = "middle" if count_unknown else "refuse"
+    columns_of_file = {
+        own: column or replace(numbers[own], name=own, missing=filling) for own, column in declared.items()
+    }
     features = features_of(name, frame, columns_of_file, count_unknown=count_unknown)
     return StudyData(name=name, y=y, found=found, **features, bounds_source="declared bounds", target_bounds=ends)
 
@@ -227,18 +227,18 @@ def _target(
     return np.log(np.where(y > 0, y, low / 2)), (float(np.log(low)), float(np.log(high)))
 
 
-def _target_bounds(target: str, bounds: Any, column: DeclaredColumn | None) -> Any:
+def _target_bounds(target: str, bounds: Any, column: Column | None) -> Any:
     """Return the bounds of a target of numbers in a schema, or in a file of bounds, or None."""
     if column is None and _is_table(bounds):
         return _bounds_in_file(Path(bounds)).get(target)
-    if not isinstance(column, NumberColumn):
+    if column is None or column.has_codes:
         return None
     if column.scale != "linear":
         raise StudyInputError(f"The target {target!r} must have no scale in the schema; use --target-transform log.")
     return column.low, column.high
 
 
-def _split(name: str, frame: Any, target: Any, column: DeclaredColumn | None, form: TextFormat) -> tuple[Any, Any]:
+def _split(name: str, frame: Any, target: Any, column: Column | None, form: TextFormat) -> tuple[Any, Any]:
     """Return the labels of a table, and its features."""
     if frame.empty:
         raise StudyInputError(f"{name} has no rows.")

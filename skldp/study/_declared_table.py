@@ -1,13 +1,12 @@
 """Declared columns of a table and of its target."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skldp.domains._columns import Categories, Columns
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.estimators._column_encoder import ColumnEncoder, encoded_names
 from skldp.estimators._schema import read_schema, schema_by_column
 
@@ -16,8 +15,8 @@ from skldp.estimators._schema import read_schema, schema_by_column
 class DeclaredTable:
     """Declared columns of a table and of its target."""
 
-    columns: Mapping[Any, DeclaredColumn]
-    target: DeclaredColumn | None
+    columns: Mapping[Any, Column]
+    target: Column | None
 
     @classmethod
     def of(cls, schema: Any, target: Any = None, *, of_classes: bool = False) -> "DeclaredTable":
@@ -29,10 +28,8 @@ class DeclaredTable:
             if len(schema.shape) != 2:
                 raise ValueError(f"A table must have two dimensions; got shape {schema.shape}.")
             schema = dict.fromkeys(getattr(schema, "columns", range(schema.shape[1])), (-1, 1))
-        if not isinstance(schema, str | Mapping | Columns):
-            raise ValueError(
-                f"schema must be a dict by column, JSON text, Columns or a table; got {type(schema).__name__}."
-            )
+        if not isinstance(schema, str | Mapping):
+            raise ValueError(f"schema must be a dict by column, JSON text or a table; got {type(schema).__name__}.")
         by_column = dict(schema_by_column(schema, []))
         of_target = None
         if target is not None:
@@ -41,23 +38,22 @@ class DeclaredTable:
             if given is None:
                 raise ValueError(f"target must be a column of the schema, or its domain; got {target!r}.")
             if of_classes and isinstance(given, list):
-                given = Categories(tuple(given))
+                given = Column(values=tuple(given))
             name = target if is_name else "target"
-            of_target = read_schema({name: given}, [name], [None])[0][0]
+            [of_target] = read_schema({name: given})
         if not by_column:
             raise ValueError("schema must declare at least one column beside the target.")
-        columns, _ = read_schema(by_column, list(by_column), [None] * len(by_column))
-        return cls(dict(zip(by_column, columns, strict=True)), of_target)
+        return cls(dict(zip(by_column, read_schema(by_column), strict=True)), of_target)
 
     @property
-    def numbers(self) -> dict[Any, NumberColumn]:
+    def numbers(self) -> dict[Any, Column]:
         """The columns of numbers and dates."""
-        return {name: column for name, column in self.columns.items() if isinstance(column, NumberColumn)}
+        return {name: column for name, column in self.columns.items() if not column.has_codes}
 
     @property
-    def categories(self) -> dict[Any, CategoryColumn]:
+    def categories(self) -> dict[Any, Column]:
         """The columns of categories."""
-        return {name: column for name, column in self.columns.items() if isinstance(column, CategoryColumn)}
+        return {name: column for name, column in self.columns.items() if column.has_codes}
 
     @property
     def n_features(self) -> int:
@@ -76,9 +72,9 @@ class DeclaredTable:
     def schema(self) -> Any:
         """The schema for TablePrivatizer; one pair of bounds if all columns of an array have them."""
         first, *others = self.columns.values()
-        alike = self.needs_no_encoder and all(replace(other, name=first.name) == first for other in others)
+        alike = self.needs_no_encoder and all(other == first for other in others)
         has_names = any(isinstance(name, str) for name in self.columns)
-        if alike and not has_names and isinstance(first, NumberColumn) and not first.whole:
+        if alike and not has_names and not first.has_codes and not first.whole:
             return (first.low, first.high)
         return dict(self.columns)
 

@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_fraction, check_integer
 from skldp._tables import text_table
-from skldp.domains._columns import Columns, OrMissing
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._column_encoder import encoded
 from skldp.estimators._numeric import NumericPrivatizer
@@ -101,7 +100,7 @@ def recommend(
 
     Parameters
     ----------
-    schema : dict by column, Columns, JSON text, or array-like of shape (n_samples, n_features)
+    schema : dict by column, JSON text, or array-like of shape (n_samples, n_features)
         Domains of the columns, as for :class:`~skldp.TablePrivatizer`. Of a table only the number or the names of the
         columns are used; each then holds numbers between -1 and 1, as :class:`~skldp.BoundsScaler` returns them.
     task : {"regression", "classification", "releases", "means", "frequencies"}
@@ -185,7 +184,7 @@ def recommend(
         raise ValueError(f"shares must be None unless the task is a classification; got {shares!r} for {task}.")
     table = DeclaredTable.of(schema, target, of_classes=task == "classification")
     advice = answers[task](_Request(table, task, float(epsilon), n_people, float(explained), shares))
-    if isinstance(schema, str | Mapping | Columns):
+    if isinstance(schema, str | Mapping):
         return advice
     return replace(advice, reason=f"{advice.reason} All columns are taken to lie between -1 and 1.")
 
@@ -239,9 +238,9 @@ class _Request:
 
 def _regression(request: _Request) -> Recommendation:
     target = request.table.target
-    if not isinstance(target, NumberColumn) or target.scale != "linear":
+    if target is None or target.has_codes or target.scale != "linear":
         raise ValueError("The target of a regression must be numbers on a linear scale; got categories or a log scale.")
-    bounds, name = (float(target.domain.low), float(target.domain.high)), "PrivateLinearRegression"
+    bounds, name = target.ends, "PrivateLinearRegression"
     rounds, once = (
         PrivateLinearRegression(request.epsilon, target_bounds=bounds, protocol=protocol)
         for protocol in ("rounds", "once")
@@ -295,10 +294,10 @@ def _releases(request: _Request) -> Recommendation:
     return request.answer("noise over signal", options, reason)
 
 
-def _noise_of_number(epsilon: float, column: DeclaredColumn) -> float:
+def _noise_of_number(epsilon: float, column: Column) -> float:
     """Return noise over signal of a number that is uniform within its bounds, and may be missing."""
-    if isinstance(column.coded, OrMissing):
-        return NumberOrMissing.of(column.coded, epsilon).worst_variance / _VARIANCE
+    if column.may_be_nan:
+        return NumberOrMissing.of(column, epsilon).worst_variance / _VARIANCE
     return best_mechanism(epsilon, 1)[1].worst_variance / _VARIANCE
 
 
@@ -353,7 +352,7 @@ def _frequencies(request: _Request) -> Recommendation:
         option = RecommendedOption(_named("TablePrivatizer", m, s), error, None, release)
         reason = f"{_OF_VALUES} A frequency is the mean of a released column; other columns are released as well."
         return request.answer("standard error", [option], reason)
-    categories = [list(column.values or ()) for column in table.columns.values()]
+    categories = [list(column.values) for column in table.columns.values()]
     options = []
     for name in ("best", *CATEGORICAL_MECHANISMS):
         m, s = _sample(list(several.values()), request.epsilon, name)
@@ -371,10 +370,10 @@ def _frequencies(request: _Request) -> Recommendation:
     return request.answer("standard error", ordered, reason)
 
 
-def _sample(columns: Sequence[DeclaredColumn], epsilon: float, mechanism: str) -> tuple[int, int]:
+def _sample(columns: Sequence[Column], epsilon: float, mechanism: str) -> tuple[int, int]:
     """Return the number of columns that are not constant, and how many of them each person is asked."""
     names = tuple("best" if column.values is None else mechanism for column in columns)
-    n_sampled = number_of_sampled_columns("auto", [column.coded for column in columns], epsilon, names)
+    n_sampled = number_of_sampled_columns("auto", columns, epsilon, names)
     m = sum(column.values is None or len(column.values) > 1 for column in columns)
     return m, n_sampled or m
 
@@ -383,7 +382,7 @@ def _named(name: str, m: int, s: int) -> str:
     return name if s == m else f"{name}, {s} of {m} columns"
 
 
-def _error(request: "_Request", mechanism: str, columns: Mapping[Any, CategoryColumn], m: int, s: int) -> float:
+def _error(request: "_Request", mechanism: str, columns: Mapping[Any, Column], m: int, s: int) -> float:
     """Return the largest worst-case standard error of a frequency in the columns, s of m being asked."""
     share, variances = split_epsilon(request.epsilon, s), []
     for column in columns.values():
@@ -395,7 +394,7 @@ def _error(request: "_Request", mechanism: str, columns: Mapping[Any, CategoryCo
 
 
 def made_up(
-    columns: Iterable[DeclaredColumn], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
+    columns: Iterable[Column], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
 ) -> tuple[Floats, np.ndarray, Floats]:
     """Draw encoded features, targets, and what a linear model without privacy predicts, of classes their probabilities.
 
@@ -404,7 +403,7 @@ def made_up(
     rng = np.random.default_rng(seed)
     common, alike, blocks = rng.standard_normal(n), 0.9 - 0.8 * skew, []
     for column in columns:
-        if isinstance(column, NumberColumn):
+        if not column.has_codes:
             normal = math.sqrt(alike) * common + math.sqrt(1 - alike) * rng.standard_normal(n)
             numbers = column.center + column.radius * _places(column, normal, skew, skew * rng.uniform(-0.6, 1))
         else:
@@ -446,12 +445,12 @@ def loss(model: Any, n: int, X: Floats, y: np.ndarray, expected: Floats, seed: i
     return min(1.0, float(lost.mean() / learnt.mean())) if learnt.mean() > 0 else 1.0
 
 
-def _is_positive(column: DeclaredColumn) -> bool:
-    is_linear = isinstance(column, NumberColumn) and column.scale == "linear" and not column.is_date
-    return is_linear and 0 <= 10 * column.low <= column.high  # type: ignore[union-attr]
+def _is_positive(column: Column) -> bool:
+    is_linear = not column.has_codes and column.scale == "linear" and not column.is_date
+    return is_linear and 0 <= 10 * column.low <= column.high
 
 
-def _places(column: NumberColumn, normal: Floats, skew: float, narrower: float) -> Floats:
+def _places(column: Column, normal: Floats, skew: float, narrower: float) -> Floats:
     """Return values between -1 and 1, normal, or lognormal from -1 on for a positive column."""
     width, variance = _DEVIATION / _NARROWER**narrower, (0.1 + skew) ** 2
     if _is_positive(column):

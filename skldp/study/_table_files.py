@@ -15,10 +15,9 @@ import numpy as np
 
 from skldp._reading import Cells, CodeReader, DayReader, NumberReader, Unread, as_array, seems, value_key
 from skldp._tables import require
-from skldp.domains._columns import Categories
-from skldp.domains._declared_columns import CategoryColumn, DeclaredColumn, NumberColumn
+from skldp.domains._column import Column
 from skldp.estimators._column_encoder import encoded, encoded_names
-from skldp.estimators._schema import columns_of, declared_column, read_schema, schema_by_column
+from skldp.estimators._schema import columns_of, read_schema
 
 # Endings of table files, for errors and help texts.
 TABLE_FILES = ".csv, .tsv (both also with .gz), .parquet or .arrow"
@@ -46,13 +45,13 @@ class TextFormat:
     missing: tuple[str, ...] = ()
     header: bool = True
 
-    def cells(self, texts: Iterable[str], column: DeclaredColumn | None) -> list[str | None]:
+    def cells(self, texts: Iterable[str], column: Column | None) -> list[str | None]:
         """Return the cells of a column, None if they are missing, and numbers with a decimal point."""
-        values = column.values or () if column is not None else ()
+        values = column.categories if column is not None else ()
         reader = CodeReader(values, text=True)
         missing = {"", *(text for text in self.missing if isinstance(reader.read(text), Unread))}
         found = [None if text in missing else text for text in texts]
-        kinds = {value_key(value)[0] for value in values if value is not None}
+        kinds = {value_key(value)[0] for value in values}
         of_numbers = column is not None and not column.is_date and kinds <= {value_key(0)[0]}
         return self.with_points(found) if of_numbers else found
 
@@ -75,7 +74,7 @@ def table_chunks(
     *,
     columns: Sequence[str] | None = None,
     needed: Sequence[str] = (),
-    declared: Mapping[str, DeclaredColumn | None] | None = None,
+    declared: Mapping[str, Column | None] | None = None,
     form: TextFormat = USUAL,
     n_rows: int | None = _CHUNK,
 ) -> Iterator[Any]:
@@ -99,7 +98,7 @@ def table_chunks(
         return
     declared = declared or {}
     for column in declared.values():
-        if isinstance(column, CategoryColumn):
+        if column is not None and column.values is not None:
             CodeReader(column.values, text=True).check_texts()
     pd = require("pandas")
     for texts in _read_text(path, columns, needed, n_rows, form):
@@ -283,7 +282,7 @@ _DECLARE = "declare it in --schema{}, or leave it out by --columns"
 _AS_DATES = ' as {"type": "date", "low": FIRST, "high": LAST}, its first and last possible date'
 
 
-def read_study_schema(schema: Any) -> dict[str, DeclaredColumn]:
+def read_study_schema(schema: Any) -> dict[str, Column]:
     """Return the declared columns of a schema, which is a dict, JSON text, or a .json file."""
     if isinstance(schema, Path) or (isinstance(schema, str) and schema.lower().endswith(".json")):
         try:
@@ -291,16 +290,14 @@ def read_study_schema(schema: Any) -> dict[str, DeclaredColumn]:
             schema = Path(schema).read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise StudyInputError(f"{Path(schema).name} is no JSON file: its bytes are not UTF-8.") from None
-    names = list(schema_by_column(schema or {}, []))
-    columns, _ = read_schema(schema or {}, names, [None] * len(names))
-    return {column.name: column for column in columns}
+    return {column.name: column for column in read_schema(schema or {})}
 
 
 def table_columns(
-    file: str, frame: Any, schema: Mapping[str, DeclaredColumn], *, count_unknown: bool, form: TextFormat
-) -> tuple[dict[str, DeclaredColumn | None], tuple[str, ...], list[str]]:
+    file: str, frame: Any, schema: Mapping[str, Column], *, count_unknown: bool, form: TextFormat
+) -> tuple[dict[str, Column | None], tuple[str, ...], list[str]]:
     """Return the columns of a table, None for numbers without bounds, those with found categories, and problems."""
-    declared: dict[str, DeclaredColumn | None] = {}
+    declared: dict[str, Column | None] = {}
     found: list[str] = []
     refused: list[str] = []
     problems: list[str] = []
@@ -313,7 +310,7 @@ def table_columns(
             if hasattr(frame[name], "cat") or missing.all() or Unread.UNREADABLE in cells.state:
                 found.append(name)
                 try:
-                    column = declared_column(name, _categories(file, frame[name], cells.state))
+                    column = _categories(file, frame[name], cells.state)
                 except StudyInputError as error:
                     problems.append(str(error))
                     continue
@@ -323,7 +320,9 @@ def table_columns(
             refused.append(f"column {name!r} of {file} has {counted(missing, 'missing value')}")
             # Declared categories have the stand-in of their policy.
             if column is not None and (column.values is None or name in found):
-                new: Any = {"values": (*column.values, None), "unknown": None} if column.values else {"missing": None}
+                new: Any = (
+                    {"values": (*column.values, None), "unknown": None} if column.values else {"missing": "middle"}
+                )
                 column = replace(column, **new)
         declared[name] = column
     if refused and not count_unknown:
@@ -338,9 +337,7 @@ def numbers_of(file: str, given: Any, form: TextFormat) -> Cells:
     return NumberReader(text=text).read_all(form.with_points(given.tolist()) if text else as_array(given))
 
 
-def features_of(
-    file: str, frame: Any, declared: Mapping[str, DeclaredColumn], *, count_unknown: bool
-) -> dict[str, Any]:
+def features_of(file: str, frame: Any, declared: Mapping[str, Column], *, count_unknown: bool) -> dict[str, Any]:
     """Return the fields of a study about features: one for a number, ordered or two categories, else one a category."""
     blocks, n_filled, text = [], int(frame.isna().to_numpy().sum()), is_text_file(file)
     for column, values in zip(declared.values(), columns_of(frame), strict=True):
@@ -357,7 +354,7 @@ def features_of(
         "high": np.repeat([high for _, _, high in blocks], widths),
         "of_column": tuple(name for name, own in names.items() for _ in own),
         "n_filled": n_filled,
-        "wide": tuple(name for name, own in declared.items() if isinstance(own, NumberColumn) and own.is_wide),
+        "wide": tuple(name for name, own in declared.items() if own.is_wide),
     }
 
 
@@ -367,7 +364,7 @@ def counted(marked: Any, what: str) -> str:
     return f"{n:,} {what}{'s' * (n > 1)}, the first in row {int(np.argmax(marked)) + 1:,}"
 
 
-def _categories(file: str, given: Any, state: np.ndarray) -> Categories:
+def _categories(file: str, given: Any, state: np.ndarray) -> Column:
     """Return the categories found in a column of texts or booleans, whose `state` is that of its cells as numbers."""
     cells, where = given.dropna().tolist(), f"Column {given.name!r} of {file}"
     kinds, ordered = set(map(type, cells)), False
@@ -386,7 +383,7 @@ def _categories(file: str, given: Any, state: np.ndarray) -> Categories:
         count = {0: "no value", 1: "one category only"}.get(len(values), f"{len(values):,} different texts")
         raise StudyInputError(f"{where} holds {count}: {_DECLARE.format('')}.")
     try:
-        return Categories(tuple(values), ordered)
+        return Column(values=tuple(values), ordered=ordered)
     except (ValueError, TypeError):
-        # The error of Categories may show a category, which is a cell.
+        # The error of a column may show a category, which is a cell.
         raise StudyInputError(f"{where} must hold texts, numbers or booleans.") from None

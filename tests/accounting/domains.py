@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from skldp.accounting import RegressionQuery
-from skldp.domains._columns import Integers, Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 
 
 def choices_of(part, per_side):
@@ -17,8 +17,8 @@ def choices_of(part, per_side):
     if isinstance(part, OneHot):
         unit = np.eye(part.size)
         return [*unit, np.zeros(part.size)] if part.at_most_one else list(unit)
-    if isinstance(part, Integers):
-        return [np.array([float(value)]) for value in range(part.low, part.high + 1)]
+    if part.whole:
+        return [np.array([float(value)]) for value in range(int(part.low), int(part.high) + 1)]
     return [np.array([value]) for value in np.linspace(part.low, part.high, per_side)]
 
 
@@ -40,10 +40,10 @@ def domains(draw, finite=True, curbed=True):
         size = draw(st.integers(1, 4))
         if kind == "integers":
             low = draw(st.integers(-3, 3))
-            parts[f"n{place}"] = Integers(low, low + size)
+            parts[f"n{place}"] = Column(low, low + size, kind="integer")
         elif kind == "interval":
             low = draw(st.sampled_from([-1.0, 0.0, 0.1]))
-            parts[f"i{place}"] = Interval(low, low + draw(st.sampled_from([1.0, 0.7, 2.0])))
+            parts[f"i{place}"] = Column(low, low + draw(st.sampled_from([1.0, 0.7, 2.0])))
         else:
             names = tuple(f"c{place}_{column}" for column in range(size))
             parts[names] = OneHot(size, at_most_one=kind == "at_most_one")

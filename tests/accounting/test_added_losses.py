@@ -14,9 +14,9 @@ from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.losses._region import region_of
-from skldp.domains._columns import Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
-from skldp.mechanisms import Columns, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding
 
 TWO_64 = 2**64
@@ -93,7 +93,7 @@ def test_softmax_answers_classes_and_bits_of_a_part_are_added_to_no_less_than_th
     of their least. So what is added up bounds the joint loss, whatever the groups have in common.
     """
     jobs = ("a", "b", "c")
-    domain = Columns.of({"x": Interval(-1.0, 1.0), jobs: OneHot(3)})
+    domain = Columns.of({"x": Column(-1.0, 1.0), jobs: OneHot(3)})
     records = np.array([[x, *own] for x in np.linspace(-1, 1, 21) for own in np.eye(3)])
     region, rng, room = region_of(domain), np.random.default_rng(0), []
     assert np.array_equal(region.move(records), records)

@@ -13,10 +13,10 @@ from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
 from skldp.accounting.losses._sampled_law import answer_law
-from skldp.domains._columns import Categories, Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Ball, Box
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 
 
 @st.composite
@@ -98,7 +98,7 @@ def test_a_price_that_proves_nothing_is_not_paid(price):
 def test_an_inequality_is_kept_with_the_roundings_that_it_was_decided_with():
     # .1 + .2 is above .3 as doubles, and so is their sum: a limit of exactly that sum must not be taken for less.
     limit = 0.1 + 0.2
-    domain = Constrained(Columns.of({"a": Interval(0, 1), "b": Interval(0, 1)}), ((1, 1),), (limit,), (0, 0))
+    domain = Constrained(Columns.of({"a": Column(0, 1), "b": Column(0, 1)}), ((1, 1),), (limit,), (0, 0))
     record = np.array([[0.1, 0.2]])
     assert domain.clip(record).n_moved == 0
     region = region_of(domain)
@@ -172,12 +172,12 @@ def test_a_domain_lets_more_be_asked_than_its_box():
 @pytest.mark.parametrize(
     ("bounds", "text"),
     [
-        (Categories(("a", "b")), "Interval, Integers, Box, OneHot"),
-        (Columns.of({"a": Categories(("a", "b"))}), "Interval, Integers, Box, OneHot"),
-        (Ball(1, 1.0), "Interval, Integers, Box, OneHot"),
+        (Column(values=("a", "b")), "Column .of numbers., Box, OneHot"),
+        (Columns.of({"a": Column(values=("a", "b"))}), "Column .of numbers., Box, OneHot"),
+        (Ball(1, 1.0), "Column .of numbers., Box, OneHot"),
         (OneHot(2), "a column for each of 1 features"),
-        (Interval(0, 1e101), "at most 1e"),
-        (Constrained(Interval(0, 1), ((1e200,),), (1e200,), (0,)), "at most 1e"),
+        (Column(0, 1e101), "at most 1e"),
+        (Constrained(Column(0, 1), ((1e200,),), (1e200,), (0,)), "at most 1e"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -11,11 +11,12 @@ from accounting.released import rr
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting.ledger._ledger_releases import FeatureQuestion
-from skldp.domains._columns import Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Columns, Duchi, Laplace, noise_from
+from skldp.mechanisms import Column, Laplace, noise_from
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 seeded = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 
@@ -141,9 +142,9 @@ def test_a_mixed_history_is_enumerated():
 @pytest.mark.parametrize(
     ("domain", "part", "match"),
     [
-        (Columns.of({("r", "g"): OneHot(2), "x": Interval(-1, 1)}), "r", "must not be in a one-hot block"),
+        (Columns.of({("r", "g"): OneHot(2), "x": Column(-1, 1)}), "r", "must not be in a one-hot block"),
         (
-            Constrained(Columns.of({"a": Interval(0, 1), "x": Interval(0, 1)}), [[1.0, 1.0]], [1.0], [0.0, 0.0]),
+            Constrained(Columns.of({"a": Column(0, 1), "x": Column(0, 1)}), [[1.0, 1.0]], [1.0], [0.0, 0.0]),
             "x",
             "must not be in a one-hot",
         ),

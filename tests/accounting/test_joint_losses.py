@@ -16,14 +16,15 @@ from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting.losses import _realized_loss as losses
 from skldp.accounting.losses._joint import JointRegion
 from skldp.accounting.losses._region import region_of
-from skldp.domains._columns import Integers, Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Columns, Duchi, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 JOBS = ("a", "b", "c")
-PEOPLE = Columns.of({"x": Interval(-1.0, 1.0), JOBS: OneHot(3)})
+PEOPLE = Columns.of({"x": Column(-1.0, 1.0), JOBS: OneHot(3)})
 RECORDS = np.array([[x, *own] for x in np.linspace(-1, 1, 41) for own in np.eye(3)])
 # Who is in which category, as k-ary randomized response releases it.
 JOB = ClassQuery(np.eye(4)[1:], np.zeros(3), 0.5)
@@ -66,10 +67,15 @@ def test_every_record_is_in_the_extended_region(data):
     kind = data.draw(st.sampled_from(["one-hot", "at most one", "two blocks", "integers", "inequality"]))
     domain = {
         "one-hot": PEOPLE,
-        "at most one": Columns.of({"x": Interval(-1.0, 1.0), JOBS: OneHot(3, at_most_one=True)}),
+        "at most one": Columns.of({"x": Column(-1.0, 1.0), JOBS: OneHot(3, at_most_one=True)}),
         "two blocks": Columns.of({("m", "f"): OneHot(2), ("u", "v"): OneHot(2, at_most_one=True)}),
         "integers": Columns.of(
-            {"a": Integers(-2, 3), "b": Interval(0.0, 5.0), "c": Integers(0, 1), "d": Interval(2, 3)}
+            {
+                "a": Column(-2, 3, kind="integer"),
+                "b": Column(0.0, 5.0),
+                "c": Column(0, 1, kind="integer"),
+                "d": Column(2, 3),
+            }
         ),
         "inequality": Constrained(PEOPLE, ((1.0, 1.0, 0.0, 0.0),), (1.0,), (0.0, 1.0, 0.0, 0.0)),
     }[kind]

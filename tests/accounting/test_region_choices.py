@@ -21,9 +21,9 @@ from skldp.accounting.losses._region_search import RegionSearch
 from skldp.accounting.losses._relaxation import dual_bound
 from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
-from skldp.domains._columns import Integers, Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 
 
 @st.composite
@@ -33,7 +33,7 @@ def mixed_problems(draw):
 
 
 def five_numbers_and(*sizes):
-    numbers = {f"n{column}": Interval(-1.0, 1.0) for column in range(5)}
+    numbers = {f"n{column}": Column(-1.0, 1.0) for column in range(5)}
     return Columns.of(numbers | {tuple(f"b{b}_{c}" for c in range(size)): OneHot(size) for b, size in enumerate(sizes)})
 
 
@@ -131,7 +131,9 @@ def points_of(search):
 
 @settings(max_examples=40)
 @given(domains(finite=False, curbed=False), st.integers(0, 2**32 - 1))
-@example(Columns.of({"n": Integers(-3, 0), "i": Interval(0, 1), ("a", "b"): OneHot(2, at_most_one=True)}), 0)
+@example(
+    Columns.of({"n": Column(-3, 0, kind="integer"), "i": Column(0, 1), ("a", "b"): OneHot(2, at_most_one=True)}), 0
+)
 def test_every_combination_of_whole_columns_is_a_leaf_of_its_own(domain, seed):
     rng, region = np.random.default_rng(seed), region_of(domain)
     queries = [RegressionQuery("logistic", rng.uniform(0.1, 1, domain.n_features), 0.0, (0, 1), 0.3)]
@@ -197,8 +199,8 @@ def test_the_boxes_together_prove_what_each_bounds():
 
 def test_wide_whole_numbers_close_and_are_rounded():
     domain = Columns.of(
-        {f"n{column}": Interval(-1.0, 1.0) for column in range(5)}
-        | {"age": Integers(17, 90), "hours": Integers(1, 99), ("a", "b", "c"): OneHot(3)}
+        {f"n{column}": Column(-1.0, 1.0) for column in range(5)}
+        | {"age": Column(17, 90, kind="integer"), "hours": Column(1, 99, kind="integer"), ("a", "b", "c"): OneHot(3)}
     )
     region, rng = region_of(domain), np.random.default_rng(3)
     queries, outputs = [], []
@@ -229,8 +231,8 @@ def test_wide_whole_numbers_close_and_are_rounded():
 def test_numbers_of_many_values_leave_each_combination_a_search():
     """Twenty-one values of each of four columns: 9,261 combinations of three of them left .02 nats open."""
     rng = np.random.default_rng(0)
-    numbers = {f"n{column}": Integers(0, 20) for column in range(4)}
-    domain = Columns.of(numbers | {f"i{column}": Interval(0.0, 20.0) for column in range(5)})
+    numbers = {f"n{column}": Column(0, 20, kind="integer") for column in range(4)}
+    domain = Columns.of(numbers | {f"i{column}": Column(0.0, 20.0) for column in range(5)})
     queries, outputs = [], []
     for number in range(12):
         coef = rng.uniform(-1, 1, 9)
@@ -248,7 +250,7 @@ def test_numbers_of_many_values_leave_each_combination_a_search():
     law = law_over(domain, queries, outputs)
     assert len(RegionChoices(law, 1, sigmoid_sum(law), np.zeros(len(law)), -np.inf)._codes) == 21**2
     # Numbers of few values are no intervals: all that they can be is combined.
-    few = Columns.of({f"n{column}": Integers(0, 1) for column in range(12)} | {"i": Interval(0.0, 1.0)})
+    few = Columns.of({f"n{column}": Column(0, 1, kind="integer") for column in range(12)} | {"i": Column(0.0, 1.0)})
     law = law_over(few, [RegressionQuery("linear", np.ones(13), 0.0, (-1, 14), 0.3)], [1])
     assert len(RegionChoices(law, 1, sigmoid_sum(law), np.zeros(1), -np.inf)._codes) == 2**12
 
@@ -258,8 +260,10 @@ def test_what_it_serves():
     assert RegionChoices.serves(law_over(five_numbers_and(4, 3), queries, outputs))
     coef = np.ones(6)
     query = RegressionQuery("linear", coef, 0.0, (-9, 9999), 0.3)
-    numbers = {f"n{column}": Interval(-1.0, 1.0) for column in range(5)}
-    few, many = (Columns.of(numbers | {"age": Integers(0, most)}) for most in (99, region_choices._MOST_CHOICES))
+    numbers = {f"n{column}": Column(-1.0, 1.0) for column in range(5)}
+    few, many = (
+        Columns.of(numbers | {"age": Column(0, most, kind="integer")}) for most in (99, region_choices._MOST_CHOICES)
+    )
     assert RegionChoices.serves(law_over(few, [query], [1]))
     # Too many whole numbers are searched as an interval; too many combinations of categories are not searched so.
     law = law_over(many, [query], [1])

@@ -10,13 +10,13 @@ from laws import duchi_vector_law
 
 from skldp import PrivacyGuarantee
 from skldp.accounting import FiniteQuery, shuffled, shuffled_closed_form
-from skldp.mechanisms import Duchi, Gaussian, Laplace, Piecewise, PrivUnit, RandomizedResponse, bitrand, latent, ome
+from skldp.mechanisms import Gaussian, Laplace, Piecewise, PrivUnit, RandomizedResponse, bitrand, latent, ome
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceMechanism, RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.shuffle import _shuffled

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from skldp.accounting import FiniteQuery, shuffled
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 from skldp.shuffle import _two_answers
 from skldp.shuffle._blanket_laws import pair_laws
 from skldp.shuffle._two_answers import TwoAnswers

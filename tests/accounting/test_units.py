@@ -22,9 +22,10 @@ from skldp.accounting._units import (
     units_above,
     units_below,
 )
-from skldp.mechanisms import Duchi, Laplace, Piecewise, PrivUnit
+from skldp.mechanisms import Laplace, Piecewise, PrivUnit
 from skldp.mechanisms._record import CategoricalRecord
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 
 @given(st.floats(1e-300, 1e6), st.integers(0, 2**100))

@@ -148,7 +148,9 @@ def test_bytes_of_a_typed_file_that_are_not_utf_8_are_not_shown(run, tmp_path, e
     else:
         with pa.ipc.new_file(path, table.schema) as file:
             file.write_table(table)
-    field = skldp.client.CategoryField("name", ("no", "yes"), skldp.mechanisms.RandomizedResponse(1.0, 2).integer_law)
+    field = skldp.client.Field(
+        "name", skldp.mechanisms.Column(values=("no", "yes")), skldp.mechanisms.RandomizedResponse(1.0, 2).integer_law
+    )
     skldp.client.Policy("a test", (field,)).save(tmp_path / "policy.json")
     for command in (
         ("release", "policy.json", path, "-o", "reports.arrow", "--count-unknown"),

@@ -21,7 +21,7 @@ def test_every_name_has_the_guarantee_that_was_asked_for(name, run):
 
 
 def test_a_table_is_that_of_its_schema(run):
-    schema = '{"age": [0, 1, 2], "city": {"type": "categories", "values": ["Ulm"]}, "since": {"type": "dates", '
+    schema = '{"age": [0, 1, 2], "city": {"type": "category", "values": ["Ulm"]}, "since": {"type": "date", '
     schema += '"low": "2020-01-01", "high": "2020-12-31"}}'
     code, out, err = run("guarantee", "table", "--epsilon", "3", "--schema", schema)
     assert (code, err) == (0, "")

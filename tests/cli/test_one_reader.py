@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from marked_values import TEXT, found_in
 
-from skldp.client import CategoryField, Policy
-from skldp.mechanisms import RandomizedResponse
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.study._datasets import load_study_data
 from skldp.study._table_files import StudyInputError, TextFormat, read_table
 
@@ -40,7 +40,7 @@ def released(run, tmp_path):
 
 def coded(**columns):
     laws = {name: RandomizedResponse(60.0, len(values)).integer_law for name, values in columns.items()}
-    return Policy("a test", tuple(CategoryField(name, values, laws[name]) for name, values in columns.items()))
+    return Policy("a test", tuple(Field(name, Column(values=values), laws[name]) for name, values in columns.items()))
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet"])

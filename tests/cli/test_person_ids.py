@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from skldp import LabelRR, NumericPrivatizer, PrivacyLedger, release_batches, release_blocks, release_dask
-from skldp.client import Policy
-from skldp.client._fields import NumberField
+from skldp.client import Field, Policy
 from skldp.exceptions import LedgerError
-from skldp.mechanisms import Duchi, FieldKey, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, FieldKey, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -20,7 +20,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 COLUMNS = tuple(f"x{i}" for i in range(60))
 POLICY = Policy(
     "who is who",
-    tuple(NumberField(name, 0, 9, Duchi(0.1).integer_law, whole=True) for name in COLUMNS),
+    tuple(Field(name, Column(0, 9, kind="integer"), Duchi(0.1).integer_law) for name in COLUMNS),
     memo="permanent",
 )
 RECORD = dict.fromkeys(COLUMNS, 4)

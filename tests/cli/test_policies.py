@@ -8,8 +8,9 @@ from functools import partial
 
 import pytest
 
-from skldp.client import CategoryField, Policy
-from skldp.mechanisms import RandomizedResponse
+from skldp import plan_survey
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.study._table_files import table_chunks
 
 pytest.importorskip("rich")
@@ -18,11 +19,11 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 SCHEMA = {
-    "age": {"type": "interval", "low": 0, "high": 100, "missing": "middle"},
-    "city": {"type": "categories", "values": ["NA", "Ulm"], "missing": "category"},
-    "since": {"type": "dates", "low": "2020-01-01", "high": "2024-12-31"},
-    "plan": {"type": "categories", "values": [1, 2, 3], "missing": "category"},
-    "member": {"type": "categories", "values": [True, False]},
+    "age": {"type": "number", "low": 0, "high": 100, "missing": "middle"},
+    "city": {"type": "category", "values": ["NA", "Ulm"], "missing": "category"},
+    "since": {"type": "date", "low": "2020-01-01", "high": "2024-12-31"},
+    "plan": {"type": "category", "values": [1, 2, 3], "missing": "category"},
+    "member": {"type": "category", "values": [True, False]},
 }
 ROWS = [
     "name,age,city,since,plan,member",
@@ -65,7 +66,7 @@ def answers_of(policy, path):
 def test_a_policy_is_made_shown_and_checked(run, policy, tmp_path):
     assert policy.purpose == "a survey"
     assert policy.names == list(SCHEMA)
-    assert policy.fields[0].unit == "years"
+    assert policy.fields[0].column.unit == "years"
     code, said, _ = run("policy", "show", "policy.json")
     assert code == 0
     for part in (
@@ -159,7 +160,8 @@ def test_a_refused_value_leaves_no_file_and_is_not_shown(run, policy, tmp_path, 
 
 def coded(values, unknown=None):
     return Policy(
-        "a test", (CategoryField("code", values, RandomizedResponse(60.0, len(values)).integer_law, unknown=unknown),)
+        "a test",
+        (Field("code", Column(values=values, unknown=unknown), RandomizedResponse(60.0, len(values)).integer_law),),
     )
 
 
@@ -425,10 +427,10 @@ def test_too_few_reports_and_files_that_are_none_are_one_line(run, policy, tmp_p
 def test_a_plan_says_what_a_survey_will_be_worth(run, policy):
     code, said, wrong = run("policy", "plan", "policy.json", "--people", 10_000, "--half-width", "age=0.5")
     assert (code, wrong) == (0, "")
-    planned = policy.precision(10_000).estimates
+    planned = plan_survey(policy, 10_000).estimates
     assert all(f"{one.standard_error:.4g}" in said for one in planned)
     assert "mean of since in days" in said
-    assert f"age +- 0.5: {policy.n_people_for('age', 0.5):,} people" in said
+    assert f"age +- 0.5: {plan_survey(policy, 1000).n_people_for('age', 0.5):,} people" in said
     said = run("policy", "plan", "policy.json", "--people", 500, "--by", "member")[1]
     assert "mean of age by member" in said
     for given in (("--people", 1), ("--people", 9, "--by", "age"), ("--people", 9, "--half-width", "age")):

@@ -1,14 +1,11 @@
-"""Write skldp/client/vectors.json: ``python tests/client/make_vectors.py``."""
+"""Write tests/client/vectors.json: ``python tests/client/make_vectors.py``."""
 
 import hashlib
 import json
 import struct
 from pathlib import Path
 
-import skldp
-from skldp.client import CategoryField, Policy, VectorField
-from skldp.client._fields import NumberField, NumbersField, PairField
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
+from skldp.client import Field, Policy, VectorField
 from skldp.laws._bits_of_codes import SubsetLaw
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._closest_law import ClosestLaw
@@ -16,18 +13,18 @@ from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._hadamard import HadamardLaw
 from skldp.laws._hashing import HashingLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
-VECTORS = Path(skldp.__file__).parent / "client" / "vectors.json"
+VECTORS = Path(__file__).parent / "vectors.json"
 UNIT = ([0.0], [1.0])
 
 
 def columns(letter, n):
-    return tuple(NumberColumn(f"{letter}{j}", -1.0 - j, 1.0 + j) for j in range(n))
+    return tuple(Column(-1.0 - j, 1.0 + j, name=f"{letter}{j}") for j in range(n))
 
 
 def features(mechanism, n, n_sampled):
@@ -37,33 +34,35 @@ def features(mechanism, n, n_sampled):
 POLICY = Policy(
     "test vectors: every law, and nobody's data",
     (
-        NumberField("two", -1.0, 1.0, Duchi(1.0).integer_law),
-        NumberField("three", 0.0, 0.3, ThreeOutputs(2.0).integer_law, unit="kg", missing=0.1),
-        NumberField("cells", -5.0, 250.0, Piecewise(1.0).integer_law, whole=True),
-        NumberField("mixed", 1.0, 9.0, Hybrid(2.0).integer_law),
-        NumberField("mixed three", 1.0, 9.0, HybridThreeOutputs(3.0).integer_law),
-        CategoryField("city", ("Köln", "Ulm", 7, True, None), RandomizedResponse(1.0, 5).integer_law, unknown=None),
-        CategoryField("bits", ("a", "b", "c"), UnaryEncoding(1.0, 3, "oue").integer_law),
-        CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
-        CategoryField("hash", tuple(range(20)), OneHotLocalHashing(1.0, 20).integer_law),
-        CategoryField("row", tuple(range(20)), HadamardLaw(20, 4, 8, miss_count=8973987426844711012)),
-        NumberField("since", 18262.0, 20088.0, Duchi(3.0).integer_law, whole=True, missing=19000.0, is_date=True),
-        NumberField("bins", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0).integer_law),
-        NumberField("knots", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
-        NumberField("binary", 0.0, 1.0, bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
-        NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
-        NumbersField("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
-        NumbersField("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
+        Field("two", Column(-1.0, 1.0), Duchi(1.0).integer_law),
+        Field("three", Column(0.0, 0.3, unit="kg", missing=0.1), ThreeOutputs(2.0).integer_law),
+        Field("cells", Column(-5.0, 250.0, kind="integer"), Piecewise(1.0).integer_law),
+        Field("mixed", Column(1.0, 9.0), Hybrid(2.0).integer_law),
+        Field("mixed three", Column(1.0, 9.0), HybridThreeOutputs(3.0).integer_law),
+        Field(
+            "city", Column(values=("Köln", "Ulm", 7, True, None), unknown=None), RandomizedResponse(1.0, 5).integer_law
+        ),
+        Field("bits", Column(values=("a", "b", "c")), UnaryEncoding(1.0, 3, "oue").integer_law),
+        Field("set", Column(values=tuple("abcdefg")), SubsetSelection(1.0, 7).integer_law),
+        Field("hash", Column(values=tuple(range(20))), OneHotLocalHashing(1.0, 20).integer_law),
+        Field("row", Column(values=tuple(range(20))), HadamardLaw(20, 4, 8, miss_count=8973987426844711012)),
+        Field("since", Column(18262.0, 20088.0, missing=19000.0, kind="date"), Duchi(3.0).integer_law),
+        Field("bins", Column(0.0, 100.0), ResponseOnBins(3.0, 0.0, 100.0).integer_law),
+        Field("knots", Column(0.0, 100.0), ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
+        Field("binary", Column(0.0, 1.0), bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
+        Field("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
+        Field("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
+        Field("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
     ),
 )
 #: Of which a device asks two fields; the last one makes the largest answers.
 SAMPLED = Policy(
     "test vectors: a sample of fields, and nobody's data",
     (
-        NumberField("two", -1.0, 1.0, Duchi(1.0).integer_law),
-        CategoryField("city", ("Köln", "Ulm", None), RandomizedResponse(1.5, 3).integer_law),
-        NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
-        CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
+        Field("two", Column(-1.0, 1.0), Duchi(1.0).integer_law),
+        Field("city", Column(values=("Köln", "Ulm", None)), RandomizedResponse(1.5, 3).integer_law),
+        Field("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
+        Field("set", Column(values=tuple("abcdefg")), SubsetSelection(1.0, 7).integer_law),
     ),
     n_sampled=2,
 )
@@ -72,15 +71,15 @@ SAMPLED_RECORDS = [
     {"two": None, "city": None, "p0": -0.5, "set": "g"},
 ]
 PAIR_COLUMNS = {
-    "age": NumberColumn("age", 0.0, 100.0, whole=True),
-    "city": CategoryColumn("city", ("Köln", "Ulm", None)),
-    "pay": NumberColumn("pay", -1.0, 3.0),
+    "age": Column(0.0, 100.0, kind="integer", name="age"),
+    "city": Column(values=("Köln", "Ulm", None), name="city"),
+    "pay": Column(-1.0, 3.0, name="pay"),
 }
 #: Of which a device asks one pair.
 PAIRS = Policy(
     "test vectors: pairs of columns, and nobody's data",
     tuple(
-        PairField(f"{a} & {b}", (PAIR_COLUMNS[a], PAIR_COLUMNS[b]), kind(1.0, n).integer_law, n_knots=4)
+        Field(f"{a} & {b}", (PAIR_COLUMNS[a], PAIR_COLUMNS[b]), kind(1.0, n).integer_law, n_knots=4)
         for a, b, kind, n in (
             ("age", "city", RandomizedResponse, 12),
             ("pay", "age", SubsetSelection, 16),
@@ -96,8 +95,8 @@ CLOSEST = Policy(
     (
         VectorField("update", ClosestLaw(5, 1, n_directions=32, n_close=9, miss_count=2**62), 2.5),
         VectorField("direction", ClosestLaw(3, 0, n_directions=16, n_close=1, miss_count=2**61)),
-        NumbersField("box", columns("t", 2), OF_TWO),
-        NumbersField("chosen", columns("u", 3), SampledLaw(n_values=3, n_sampled=2, of_sampled=OF_TWO)),
+        Field("box", columns("t", 2), OF_TWO),
+        Field("chosen", columns("u", 3), SampledLaw(n_values=3, n_sampled=2, of_sampled=OF_TWO)),
     ),
 )
 CLOSEST_RECORDS = [
@@ -122,28 +121,34 @@ NINTHS = bins(*(place * 2**51 for place in range(-3, 5)))
 EDGES = Policy(
     'test vectors: "edges", and nobody\'s data \\ / é 😀',
     (
-        CategoryField("row", tuple(range(20)), codes(HadamardLaw, 20, n_blocks=8, block_size=4, miss_count=2**58)),
-        NumberField("half-even product", -1.0, 1.0, TwoAnswersLaw(slope=3)),
-        NumberField("half-even value", -4.0, 4.0, NINTHS, whole=True, missing=3.0),
-        NumberField("date", -4.0, 4.0, NINTHS, whole=True, missing=2.0, is_date=True),
+        Field(
+            "row", Column(values=tuple(range(20))), codes(HadamardLaw, 20, n_blocks=8, block_size=4, miss_count=2**58)
+        ),
+        Field("half-even product", Column(-1.0, 1.0), TwoAnswersLaw(slope=3)),
+        Field("half-even value", Column(-4.0, 4.0, missing=3.0, kind="integer"), NINTHS),
+        Field("date", Column(-4.0, 4.0, missing=2.0, kind="date"), NINTHS),
         # Here 2 (x - low) / (high - low) - 1 and other formulas of equal value give other doubles.
-        NumberField("center", -0.7, 2.1, bins(-8363827879402351, -8363827879402350), missing=0.0),
+        Field("center", Column(-0.7, 2.1, missing=0.0), bins(-8363827879402351, -8363827879402350)),
         # Of doubles so small, (low + high) / 2 is another one than low/2 + high/2.
-        NumberField("tiny center", 1.5e-323, 3.5e-323, bins(0, 1), missing=1.5e-323),
-        NumberField("three", -1.0, 1.0, ThreeAnswersLaw(zero=2**63, zero_lost=2**62, wrong=2**62, wrong_lost=2**61)),
-        NumberField("one bit", -1.0, 1.0, BitsLaw((2**62,))),
-        NumberField("sign and bits", -1.0, 1.0, BitsLaw((2**62, 2**62, 2**62))),
-        NumberField("knots", -1.0, 1.0, KnotsLaw(ResponseLaw(n_codes=4, other_count=2**58), (-(2**53), 0, 2, 2**53))),
-        CategoryField("kinds", (0, 1, True, False, "1", None), codes(ResponseLaw, 6, other_count=2**58), unknown="1"),
-        CategoryField("no null", (1, 2, True, "é😀"), codes(ResponseLaw, 4, other_count=2**58), unknown=2),
-        CategoryField("subset", tuple(range(7)), codes(SubsetLaw, 7, set_size=3, miss_count=2**62)),
-        CategoryField("hash", tuple(range(20)), codes(HashingLaw, 20, n_buckets=3, other_count=2**62)),
-        NumbersField(
+        Field("tiny center", Column(1.5e-323, 3.5e-323, missing=1.5e-323), bins(0, 1)),
+        Field("three", Column(-1.0, 1.0), ThreeAnswersLaw(zero=2**63, zero_lost=2**62, wrong=2**62, wrong_lost=2**61)),
+        Field("one bit", Column(-1.0, 1.0), BitsLaw((2**62,))),
+        Field("sign and bits", Column(-1.0, 1.0), BitsLaw((2**62, 2**62, 2**62))),
+        Field("knots", Column(-1.0, 1.0), KnotsLaw(ResponseLaw(n_codes=4, other_count=2**58), (-(2**53), 0, 2, 2**53))),
+        Field(
+            "kinds",
+            Column(values=(0, 1, True, False, "1", None), unknown="1"),
+            codes(ResponseLaw, 6, other_count=2**58),
+        ),
+        Field("no null", Column(values=(1, 2, True, "é😀"), unknown=2), codes(ResponseLaw, 4, other_count=2**58)),
+        Field("subset", Column(values=tuple(range(7))), codes(SubsetLaw, 7, set_size=3, miss_count=2**62)),
+        Field("hash", Column(values=tuple(range(20))), codes(HashingLaw, 20, n_buckets=3, other_count=2**62)),
+        Field(
             "sampled",
             (
-                NumberColumn("a", -1.0, 1.0),
-                NumberColumn("b", -4.0, 4.0, whole=True),
-                NumberColumn("c", -4.0, 4.0, whole=True, is_date=True),
+                Column(-1.0, 1.0, name="a"),
+                Column(-4.0, 4.0, kind="integer", name="b"),
+                Column(-4.0, 4.0, kind="date", name="c"),
             ),
             SampledLaw(n_values=3, n_sampled=2, of_sampled=TwoAnswersLaw(slope=2**62)),
         ),

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from skldp.client import DeviceLedger, Policy
-from skldp.client._fields import NumberField
+from skldp.client import DeviceLedger, Field, Policy
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Duchi
+from skldp.mechanisms import Column
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
-POLICY = Policy("a survey of ages", (NumberField("age", 0.0, 100.0, Duchi(0.5).integer_law),))
+POLICY = Policy("a survey of ages", (Field("age", Column(0.0, 100.0), Duchi(0.5).integer_law),))
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and forks as POSIX has them")
 

@@ -9,11 +9,9 @@ import pandas as pd
 import pytest
 from client.second_client import given_to_the_law
 
-from skldp.client import CategoryField, Policy, VectorField
-from skldp.client._fields import NumberField, NumbersField, PairField
-from skldp.domains._declared_columns import NumberColumn
-from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
+from skldp.client import Field, Policy, VectorField
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector
 
 
 class Hostile:
@@ -61,12 +59,12 @@ LAW = Duchi(1.0).integer_law
 POLICY = Policy(
     "every kind of field",
     (
-        NumberField("number", 0.0, 9.0, LAW),
-        NumberField("whole", 0.0, 9.0, LAW, whole=True, missing=3.0),
-        NumberField("date", 18262.0, 20088.0, LAW, whole=True, is_date=True),
-        CategoryField("yes", (True, False), RandomizedResponse(1.0, 2).integer_law),
-        CategoryField("mixed", (1, "1", True, None), RandomizedResponse(1.0, 4).integer_law, unknown="1"),
-        NumbersField("both", (NumberColumn("a", 0, 1), NumberColumn("b", 0, 1)), DuchiVector(1.0, 2).integer_law),
+        Field("number", Column(0.0, 9.0), LAW),
+        Field("whole", Column(0.0, 9.0, missing=3.0, kind="integer"), LAW),
+        Field("date", Column(18262.0, 20088.0, kind="date"), LAW),
+        Field("yes", Column(values=(True, False)), RandomizedResponse(1.0, 2).integer_law),
+        Field("mixed", Column(values=(1, "1", True, None), unknown="1"), RandomizedResponse(1.0, 4).integer_law),
+        Field("both", (Column(0, 1, name="a"), Column(0, 1, name="b")), DuchiVector(1.0, 2).integer_law),
         VectorField.privunit("vector", 3, 1.0),
     ),
 )
@@ -140,21 +138,27 @@ def test_every_value_has_a_report_of_the_same_length(place):
 
 def test_a_device_reads_the_texts_of_a_csv_file():
     number, whole, _, yes, mixed, *_ = POLICY.fields
-    assert number.encode(" 4.25e0\r\n") == number.encode(4.25) != number.encode(None)
-    assert whole.encode("0") == whole.encode(0) != whole.encode(None) == whole.encode("abc") == whole.encode("")
-    assert [yes.encode(text) for text in ("True", "true", "False", "FALSE")] == [0, 0, 1, 1]
+    assert number.column.encode(" 4.25e0\r\n") == number.column.encode(4.25) != number.column.encode(None)
+    assert (
+        whole.column.encode("0")
+        == whole.column.encode(0)
+        != whole.column.encode(None)
+        == whole.column.encode("abc")
+        == whole.column.encode("")
+    )
+    assert [yes.column.encode(text) for text in ("True", "true", "False", "FALSE")] == [0, 0, 1, 1]
     # An equal text is nearer than an equal number.
-    assert [mixed.encode(value) for value in ("1", 1, "1.0", "true")] == [1, 0, 0, 2]
+    assert [mixed.column.encode(value) for value in ("1", 1, "1.0", "true")] == [1, 0, 0, 2]
 
 
 @pytest.mark.parametrize(
     "values", [(0, 1), (2, 1, None), (1, True), (0, False), ("True", 1), (True, False), ("a", "1")]
 )
 def test_a_boolean_is_the_declared_number_as_the_format_says(values):
-    field = CategoryField("x", values, RandomizedResponse(1.0, len(values)).integer_law)
+    field = Field("x", Column(values=values), RandomizedResponse(1.0, len(values)).integer_law)
     for value in (True, False, 1, 0, 1.0, "1", "true", "FALSE", "True", "yes", None):
-        assert field.encode(value) == given_to_the_law(field.to_dict(), {"x": value})
-    assert CategoryField("x", (0, 1), RandomizedResponse(1.0, 2).integer_law).encode(True) == 1
+        assert field.column.encode(value) == given_to_the_law(field.to_dict(), {"x": value})
+    assert Field("x", Column(values=(0, 1)), RandomizedResponse(1.0, 2).integer_law).column.encode(True) == 1
 
 
 @pytest.mark.parametrize(
@@ -194,17 +198,17 @@ def test_bisection_by_refusals_learns_nothing():
     salary, low, high = 54_321, 0.0, 2.0**20
     while high - low > 1:
         middle = (low + high) / 2
-        asked = Policy("a salary", (NumberField("salary", low, middle, LAW, missing=low),))
+        asked = Policy("a salary", (Field("salary", Column(low, middle, missing=low), LAW),))
         assert len(asked.release({"salary": salary})) == asked.n_bytes
         low, high = (low, middle) if salary <= middle else (middle, high)
     with pytest.raises(TypeError, match="outside"):
-        NumberField("salary", 0.0, 9.0, LAW, outside="refuse")
+        Field("salary", Column(0.0, 9.0, outside="refuse"), LAW)
 
 
 def test_hidden_cells_of_a_masked_array_are_missing():
     given = np.ma.array([1.0, 9.0], mask=[False, True])
     field = POLICY.fields[1]
-    assert field.encode_all({"whole": given}, True) == [field.encode(1), field.encode(None)]
+    assert field.encode_all({"whole": given}, True) == [field.column.encode(1), field.column.encode(None)]
 
 
 def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
@@ -235,17 +239,17 @@ def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
     ],
 )
 def test_a_table_that_does_not_fit_is_refused_before_anything_is_drawn(monkeypatch, pairs, table, rule):
-    one, two = NumberColumn("x", 0.0, 9.0), NumberColumn("y", 0.0, 9.0)
-    fields = tuple(NumberField(column.name, 0.0, 9.0, LAW) for column in (one, two))
+    one, two = Column(0.0, 9.0, name="x"), Column(0.0, 9.0, name="y")
+    fields = tuple(Field(column.name, Column(0.0, 9.0), LAW) for column in (one, two))
     if pairs:
-        fields = (PairField("both", (one, two), RandomizedResponse(1.0, 4).integer_law),)
+        fields = (Field("both", (one, two), RandomizedResponse(1.0, 4).integer_law),)
     monkeypatch.setattr("os.urandom", lambda size: pytest.fail("drawn before the table was checked"))
     with pytest.raises(ValueError, match=rule):
         Policy("a test", fields).release_table(table)
 
 
 def test_people_of_a_table_are_as_many_as_its_rows(tmp_path):
-    policy = Policy("a test", (NumberField("x", 0.0, 9.0, LAW, whole=True),), memo="permanent")
+    policy = Policy("a test", (Field("x", Column(0.0, 9.0, kind="integer"), LAW),), memo="permanent")
     for secret, people in ((bytes(32), [1, 2, 3]), (None, [1, 2, 3]), (None, None)):
         with pytest.raises(ValueError, match="needs a secret and ids of people"):
             policy.release_table({"x": [1, 2, 3]}, secret=secret, people=people)

@@ -12,28 +12,26 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue
 
-from skldp.client import CategoryField, DeviceLedger, Policy
-from skldp.client._fields import NumberField, NumbersField
+from skldp.client import DeviceLedger, Field, Policy
 from skldp.client._memo import KeptField, _Answer, kept_report
-from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 OTHER = ReleaseKey(bytes(range(7, 231, 7)))
-CITY = CategoryField("city", ("Bonn", "Ulm", None), RandomizedResponse(1.0, 3).integer_law, unknown=None)
-AGE = NumberField("age", 0.0, 100.0, Piecewise(2.0).integer_law, steps=100)
+CITY = Field("city", Column(values=("Bonn", "Ulm", None), unknown=None), RandomizedResponse(1.0, 3).integer_law)
+AGE = Field("age", Column(0.0, 100.0), Piecewise(2.0).integer_law, steps=100)
 POLICY = Policy("a survey", (AGE, CITY), memo="permanent")
 RECORD = {"age": 41.3, "city": "Bonn"}
-COIN = CategoryField("coin", (False, True), RandomizedResponse(0.5, 2).integer_law)
+COIN = Field("coin", Column(values=(False, True)), RandomizedResponse(0.5, 2).integer_law)
 
 
 def answers(field, value, key=SECRET, people=range(4000)):
     """What many people answer who share a secret."""
-    kept, encoded = [KeptField.of(field)], [field.encode(value)]
+    kept, encoded = [KeptField.of(field)], [field.encode({field.name: value})]
     whose = [b"%d" % person for person in people]
     return np.array([kept_report(kept, encoded, key, policy=bytes(32), person=one).answers[0] for one in whose])
 
@@ -64,8 +62,8 @@ def test_jitter_buys_no_second_report():
 
 def test_another_purpose_draws_nothing_anew():
     """Keyed on the text, each new purpose, expiry or unit would be a new release of the same values."""
-    units = replace(AGE, unit="years", missing=50.0)
-    city = replace(CITY, unknown="Ulm")
+    units = replace(AGE, columns=replace(AGE.column, unit="years", missing=50.0))
+    city = replace(CITY, columns=replace(CITY.column, unknown="Ulm"))
     for other in (
         Policy("next month", (AGE, CITY), "9999-12-31T23:59:59Z", memo="permanent"),
         Policy("a survey", (city, units), memo="permanent"),
@@ -78,7 +76,7 @@ def test_another_purpose_draws_nothing_anew():
 
 
 def test_a_changed_value_changes_no_other_fields_answer():
-    for city in CITY.values:
+    for city in CITY.column.values:
         ages = {POLICY.read(POLICY.release({"age": 3, "city": city}, secret=SECRET)).answers["age"]}
         assert len(ages) == 1
 
@@ -87,15 +85,15 @@ def test_a_changed_value_changes_no_other_fields_answer():
     "other",
     [
         replace(COIN, name="coins"),
-        replace(COIN, values=(True, False)),
-        replace(COIN, values=(False, 1)),
+        replace(COIN, columns=Column(values=(True, False))),
+        replace(COIN, columns=Column(values=(False, 1))),
         replace(COIN, law=replace(COIN.law, other_count=COIN.law.other_count - 1)),
     ],
 )
 def test_other_fields_and_laws_share_no_noise(other):
     first, second = answers(COIN, False), answers(other, False)
     # Of a list in another order, false has another code.
-    assert agree_by_chance(first, second ^ other.encode(False))
+    assert agree_by_chance(first, second ^ other.column.encode(False))
 
 
 def test_the_noise_follows_the_law():
@@ -106,7 +104,7 @@ def test_the_noise_follows_the_law():
 
 
 def test_a_draw_of_many_words_repeats_none_of_them():
-    bits = CategoryField("bits", tuple(range(40)), UnaryEncoding(0.5, 40, "sue").integer_law)
+    bits = Field("bits", Column(values=tuple(range(40))), UnaryEncoding(0.5, 40, "sue").integer_law)
     given = np.array([[int(bit) for bit in f"{answer:040b}"] for answer in answers(bits, 39, people=range(500))])[
         :, :32
     ]
@@ -120,7 +118,7 @@ def test_a_draw_of_many_words_repeats_none_of_them():
 @pytest.mark.parametrize("steps", [1, 3])
 def test_steps_leave_the_mean_where_it_was(steps):
     """Of both answers, over steps and noise: the chance of the number itself, and not that of a step."""
-    field = NumberField("x", -1.0, 1.0, Duchi(3.0).integer_law, steps=steps)
+    field = Field("x", Column(-1.0, 1.0), Duchi(3.0).integer_law, steps=steps)
     up = Fraction(field.law.slope) * Fraction(0.21) / 2**64 + Fraction(1, 2)
     given = answers(field, 0.21, people=range(20_000))
     assert binomial_pvalue(given.sum(), given.size, float(up)) > THRESHOLD
@@ -232,14 +230,14 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
 class TestSeveralNumbers:
     """Numbers that are answered for together are one value."""
 
-    COLUMNS = tuple(NumberColumn(name, 0.0, 10.0, whole=name == "c") for name in "abc")
-    SOME = NumbersField(
+    COLUMNS = tuple(Column(0.0, 10.0, kind="integer" if name == "c" else "number", name=name) for name in "abc")
+    SOME = Field(
         "some",
         COLUMNS,
         BoundedFeatures(Duchi(1.0), (0.0,) * 3, (1.0,) * 3, n_sampled=2, stated=2.0).integer_law,
         steps=16,
     )
-    SIGNS = NumbersField("signs", COLUMNS, DuchiVector(1.0, 3).integer_law, steps=16)
+    SIGNS = Field("signs", COLUMNS, DuchiVector(1.0, 3).integer_law, steps=16)
     RECORD = {"a": 3.3, "b": 9.1, "c": 4}
 
     @pytest.mark.parametrize("field", [SOME, SIGNS], ids=lambda field: field.name)
@@ -260,7 +258,7 @@ class TestSeveralNumbers:
     def test_each_number_has_a_threshold_of_its_own_and_no_bias(self):
         """A number at 21 per cent counts as the upper bound for 21 people in a hundred."""
         columns = self.COLUMNS[:2]
-        field = NumbersField("both", columns, replace(self.SIGNS.law, n_values=2), steps=1)
+        field = Field("both", columns, replace(self.SIGNS.law, n_values=2), steps=1)
         policy = Policy("numbers", (field,), memo="permanent")
         (kept,) = policy._kept
         ends = np.array(
@@ -272,7 +270,7 @@ class TestSeveralNumbers:
         assert binomial_pvalue((ends[:, 0] == ends[:, 1]).sum(), 4000, 0.21**2 + 0.79**2) > THRESHOLD
 
     def test_whole_numbers_keep_their_places_and_others_need_steps(self):
-        whole = NumbersField("c", self.COLUMNS[2:], replace(self.SIGNS.law, n_values=1))
+        whole = Field("c", self.COLUMNS[2:], replace(self.SIGNS.law, n_values=1))
         assert Policy("whole", (whole,), memo="permanent").permanent().fields == (whole,)
         bare = replace(self.SOME, steps=None)
         with pytest.raises(ValueError, match="numbers other than integers must have"):

@@ -12,29 +12,29 @@ from client.json_schema import fits
 
 import skldp.client
 from skldp._documents import canonical_text, digest
-from skldp.client import CategoryField, DeviceLedger, Policy
-from skldp.client._fields import NumberField, NumbersField
+from skldp.client import DeviceLedger, Field, Policy
 from skldp.client._report_bytes import pack
-from skldp.domains._declared_columns import NumberColumn
 from skldp.exceptions import BudgetExhaustedError
 from skldp.laws._bits_of_codes import UnaryLaw
-from skldp.mechanisms import Duchi, RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 SECRET = 41.5
 
 
 def field(name="age", mechanism=None, **more):
-    return NumberField(name, 0.0, 100.0, (mechanism or Duchi(1.0)).integer_law, **more)
+    return Field(name, Column(0.0, 100.0, **more), (mechanism or Duchi(1.0)).integer_law)
 
 
 def city(mechanism=None, **more):
-    return CategoryField("city", ("Bonn", "Ulm", None), (mechanism or RandomizedResponse(1.0, 3)).integer_law, **more)
+    return Field(
+        "city", Column(values=("Bonn", "Ulm", None), **more), (mechanism or RandomizedResponse(1.0, 3)).integer_law
+    )
 
 
 def two_cities(**more):
-    return CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law, **more)
+    return Field("city", Column(values=("Bonn", "Ulm"), **more), RandomizedResponse(1.0, 2).integer_law)
 
 
 POLICY = Policy(
@@ -42,10 +42,10 @@ POLICY = Policy(
     (
         field(unit="years", missing=50.0),
         city(unknown=None),
-        field("weight", Hybrid(2.0), whole=True),
+        field("weight", Hybrid(2.0), kind="integer"),
         field("height", HybridThreeOutputs(3.0)),
         field("pulse", ThreeOutputs(1.5)),
-        CategoryField("flags", (True, False, 1, 0, "1", None), UnaryEncoding(1.0, 6, "sue").integer_law),
+        Field("flags", Column(values=(True, False, 1, 0, "1", None)), UnaryEncoding(1.0, 6, "sue").integer_law),
     ),
     expires="9999-12-31T23:59:59Z",
 )
@@ -77,14 +77,14 @@ def forged(**changes):
         ({"fields__0__law__slope": "9223372036854775808"}, "must have a slope below"),
         ({"fields__1__law__other_count": "0"}, "keep the true one"),
         ({"fields__1__law__n_codes": "2"}, "must be of 3 codes"),
-        ({"fields__1__values": ["Bonn", "Bonn", None]}, "must all be different"),
+        ({"fields__1__values": ["Bonn", "Bonn", None]}, "must be different values"),
         ({"fields__1__values": ["Bonn", None]}, "must be of 2 codes"),
         ({"fields__1__unknown": "Paris"}, "unknown must be one of the values"),
         ({"fields__0__low": "1e+999"}, "Bounds must be finite numbers"),
         ({"fields__0__low": "100.0"}, "Bounds must be finite numbers"),
         ({"fields__0__low": "nan"}, "Bounds must be finite numbers"),
         ({"fields__0__low": "0"}, "in the canonical form"),
-        ({"fields__0__missing": "101.0"}, "missing must be None"),
+        ({"fields__0__missing": "101.0"}, "missing must be"),
         ({"fields__1__name": "age"}, "Fields must have different names"),
         ({"fields__0__outside": "clip"}, "in the canonical form"),
         ({"fields__0__missing": ...}, "fields of its own types"),
@@ -250,7 +250,7 @@ def test_answers_that_no_client_gives_are_refused():
         (field(), np.float32(50), 0.0),
         (field(missing=75), None, 0.5),
         (field(missing=75), float("nan"), 0.5),
-        (field(whole=True), 24.5, -0.52),
+        (field(kind="integer"), 24.5, -0.52),
         (city(), "Ulm", 1),
         (city(), None, 2),
         (city(), float("nan"), 2),
@@ -270,20 +270,20 @@ def test_answers_that_no_client_gives_are_refused():
         (field(missing=75), True, 0.5),
         (field(missing=75), float("inf"), 0.5),
         (field(missing=75), 10**400, 0.5),
-        (field(missing=75, whole=True), [3], 0.5),
+        (field(missing=75, kind="integer"), [3], 0.5),
         (two_cities(), None, 0),
         (two_cities(), "Paris", 0),
         (two_cities(unknown="Ulm"), None, 1),
     ],
 )
 def test_values_are_moved_as_the_policy_says(one, value, encoded):
-    assert one.encode(value) == encoded
+    assert one.encode({one.name: value}) == encoded
 
 
 def test_a_policy_of_more_bits_than_a_device_has_room_for_is_refused():
     """Each field alone is a law; a report of all of them would take a phone seconds."""
     law = UnaryLaw(4096, 2**62, 2**61)
-    several = tuple(CategoryField(f"bits {i}", tuple(range(4096)), law) for i in range(33))
+    several = tuple(Field(f"bits {i}", Column(values=tuple(range(4096))), law) for i in range(33))
     with pytest.raises(ValueError, match="at most 131072 bits of answers"):
         Policy("bits", several)
 
@@ -367,9 +367,9 @@ print(sorted({{"sklearn", "scipy", "joblib", "pandas"}} & set(sys.modules)))
 
 
 def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
-    columns = (NumberColumn("a", 0, 1), NumberColumn("b", 0, 1))
+    columns = (Column(0, 1, name="a"), Column(0, 1, name="b"))
     law = DuchiVector(2.0, 2).integer_law
-    policy = Policy("two numbers", (NumbersField("both", columns, law),))
+    policy = Policy("two numbers", (Field("both", columns, law),))
     assert Policy.from_json(policy.to_json()) == policy
     assert policy.read(policy.release({"a": 0.5, "b": 0.5})).answers.keys() == {"both"}
     both = policy.fields[0]
@@ -377,11 +377,11 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
     assert both.encode({"a": 1}) == (1.0, 0.0)
     assert both.encode({"a": 1, "b": 2}) == (1.0, 1.0)
     for fields, rule in (
-        ((NumbersField("both", columns, law), NumberField("a", 0, 1, Duchi(1.0).integer_law)), "different names"),
+        ((Field("both", columns, law), Field("a", Column(0, 1), Duchi(1.0).integer_law)), "different names"),
         (
             (
-                NumbersField("x", columns, law),
-                NumbersField("x", (NumberColumn("c", 0, 1), NumberColumn("d", 0, 1)), law),
+                Field("x", columns, law),
+                Field("x", (Column(0, 1, name="c"), Column(0, 1, name="d")), law),
             ),
             "different names",
         ),
@@ -389,13 +389,13 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
         with pytest.raises(ValueError, match=rule):
             Policy("two numbers", fields)
     with pytest.raises(ValueError, match="law must be of 1 numbers"):
-        NumbersField("both", columns[:1], law)
-    with pytest.raises(ValueError, match="columns must be a tuple"):
-        NumbersField("both", ("a", "b"), law)
+        Field("both", columns[:1], law)
+    with pytest.raises(ValueError, match="columns must be a Column"):
+        Field("both", ("a", "b"), law)
     with pytest.raises(ValueError, match="other than integers must have"):
         Policy("two numbers", policy.fields, memo="permanent")
-    with pytest.raises(ValueError, match="A date column must have whole=True"):
-        NumberColumn("since", 0, 1, is_date=True)
+    with pytest.raises(ValueError, match="without a unit"):
+        Column(0, 1, kind="date", unit="days", name="since")
     with pytest.raises(ValueError, match="in the years 1 to 9999"):
-        NumberColumn("since", 0, 1e99, whole=True, is_date=True)
-    assert NumberColumn("x", 0, 9, missing=2).encode(np.float32("nan")) == NumberColumn("x", 0, 9).encode(2)
+        Column(0, 1e99, kind="date", name="since")
+    assert Column(0, 9, missing=2, name="x").encode(np.float32("nan")) == Column(0, 9, name="x").encode(2)

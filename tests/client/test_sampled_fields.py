@@ -16,15 +16,15 @@ from laws import THRESHOLD, chi_square_pvalue
 
 import skldp.client
 from skldp._documents import canonical_text, digest
-from skldp.client import CategoryField, DeviceLedger, Policy
+from skldp.client import DeviceLedger, Field, Policy
 from skldp.client._report_bytes import pack, unpack
-from skldp.mechanisms import RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 
 
 def category(name, k, epsilon=1.0):
-    return CategoryField(name, tuple(range(k)), RandomizedResponse(epsilon, k).integer_law)
+    return Field(name, Column(values=tuple(range(k))), RandomizedResponse(epsilon, k).integer_law)
 
 
 FIELDS = category("a", 2), category("b", 3, 0.5), category("c", 4, 2.0)
@@ -49,7 +49,9 @@ def exact_law(policy, record):
 @pytest.mark.parametrize("policy", [POLICY, PAIRS])
 def test_the_epsilon_is_the_largest_ratio_of_the_exact_law(policy):
     names = [field.name for field in policy.fields]
-    records = [dict(zip(names, row, strict=True)) for row in itertools.product(*(f.values for f in policy.fields))]
+    records = [
+        dict(zip(names, row, strict=True)) for row in itertools.product(*(f.column.values for f in policy.fields))
+    ]
     laws = [exact_law(policy, record) for record in records]
     worst = max(one[report] / two[report] for one, two in itertools.permutations(laws, 2) for report in one)
     assert math.log(worst) == pytest.approx(policy.epsilon, abs=1e-12)

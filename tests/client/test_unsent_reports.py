@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skldp import Collector
-from skldp.client import CategoryField, DeviceLedger, Policy
-from skldp.client._fields import NumberField
+from skldp.client import DeviceLedger, Field, Policy
 from skldp.exceptions import BudgetExhaustedError, LedgerError
-from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
-CITY = CategoryField("city", tuple("abcdefgh"), RandomizedResponse(1.0, 8).integer_law)
-FRESH = Policy("a survey", (CITY, NumberField("age", 0, 100, Duchi(1.0).integer_law)))
+CITY = Field("city", Column(values=tuple("abcdefgh")), RandomizedResponse(1.0, 8).integer_law)
+FRESH = Policy("a survey", (CITY, Field("age", Column(0, 100), Duchi(1.0).integer_law)))
 KEPT = Policy("a survey", (CITY,), memo="permanent")
 KEY = ReleaseKey(bytes(range(128, 160)))
 POLICIES = pytest.mark.parametrize(("policy", "secret"), [(FRESH, None), (KEPT, KEY)], ids=["fresh", "permanent"])

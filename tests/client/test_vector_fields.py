@@ -10,10 +10,10 @@ from client.json_schema import fits
 from client.test_sampled_fields import _signed
 
 import skldp.client
-from skldp.client import Policy, VectorField
-from skldp.client._fields import NumberField
+from skldp.client import Field, Policy, VectorField
 from skldp.laws._closest_law import ClosestLaw
-from skldp.mechanisms import Duchi
+from skldp.mechanisms import Column
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 SCHEMA = json.loads((Path(skldp.client.__file__).parent / "policy.schema.json").read_text(encoding="utf-8"))
 LAW = ClosestLaw(n_values=4, square_radius=1, n_directions=16, n_close=5, miss_count=2**62)
@@ -70,10 +70,10 @@ def test_whether_a_device_reports_does_not_depend_on_its_numbers(number, dtype):
     ids=str,
 )
 def test_vectors_are_clipped_to_the_bound(vector, given):
-    assert FIELD.encode(vector).tolist() == pytest.approx(given)
+    assert FIELD.encode({FIELD.name: vector}).tolist() == pytest.approx(given)
     (row,) = FIELD.encode_all({"update": np.array([vector])}, True)
-    assert row.tolist() == FIELD.encode(vector).tolist()
-    assert np.linalg.norm(DIRECTION.encode(vector)) == pytest.approx(1)
+    assert row.tolist() == FIELD.encode({FIELD.name: vector}).tolist()
+    assert np.linalg.norm(DIRECTION.encode({DIRECTION.name: vector})) == pytest.approx(1)
 
 
 def test_a_document_with_vectors_is_of_version_4_and_others_are_as_before():
@@ -81,7 +81,7 @@ def test_a_document_with_vectors_is_of_version_4_and_others_are_as_before():
     assert document["version"] == 4
     assert fits(document, SCHEMA, SCHEMA)
     assert Policy.from_json(POLICY.to_json()) == POLICY
-    age = NumberField("age", 0, 100, Duchi(1.0).integer_law)
+    age = Field("age", Column(0, 100), Duchi(1.0).integer_law)
     assert [
         json.loads(Policy("x", (age, age_2), n_sampled=n).to_json())["version"]
         for n, age_2 in ((None, replace(age, name="b")), (1, replace(age, name="b")), (1, FIELD))

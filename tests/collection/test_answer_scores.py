@@ -19,10 +19,17 @@ from skldp.laws._few_answers import TwoAnswersLaw
 from skldp.laws._integers import UnitLaw
 from skldp.laws._lattice import MixtureLaw
 from skldp.laws._numbers import BitsLaw, KnotsLaw, SampledLaw
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp.mechanisms import Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._distribution import Ramps
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import (
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    HybridThreeOutputs,
+    SquareWave,
+    ThreeOutputs,
+)
 
 POINTS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 LATTICES = [Piecewise(1.0, "pm", 6), Piecewise(0.5, "opt", 6), SquareWave(2.0, 6)]

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from skldp import Collector, release_batches
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField
+from skldp.client import Field, Policy
 from skldp.collection._report_tables import report_schema
-from skldp.mechanisms import Duchi, RandomizedResponse, ReleaseKey
+from skldp.mechanisms import Column, RandomizedResponse, ReleaseKey
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 pa = pytest.importorskip("pyarrow")
 
 POLICY = Policy(
     "a test",
     (
-        NumberField("age", 0, 100, Duchi(30.0).integer_law, missing=50.0),
-        CategoryField("city", ("Bonn", "Ulm", None), RandomizedResponse(40.0, 3).integer_law),
-        CategoryField("shop", tuple(f"shop {i}" for i in range(9)), SubsetSelection(1.0, 9).integer_law),
+        Field("age", Column(0, 100, missing=50.0), Duchi(30.0).integer_law),
+        Field("city", Column(values=("Bonn", "Ulm", None)), RandomizedResponse(40.0, 3).integer_law),
+        Field("shop", Column(values=tuple(f"shop {i}" for i in range(9))), SubsetSelection(1.0, 9).integer_law),
     ),
 )
 N = 300

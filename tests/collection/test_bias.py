@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from skldp.client._fields import NumberField
+from skldp.client import Field
 from skldp.collection._answer_scores import CodeScores, numbers, squares
 from skldp.collection._survey_estimates import quantile_estimate, quotients
 from skldp.collection._survey_fields import bins_of, distribution_of
 from skldp.laws._integers import LAWS, CodeLaw, GroupLaw, UnitLaw
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms import Piecewise, bitrand
+from skldp.mechanisms import Column, Piecewise, bitrand
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, make_mechanism
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
@@ -262,7 +262,7 @@ LATTICES = [law for law in UNIT_LAWS if isinstance(law, LatticeLaw | MixtureLaw)
 
 @pytest.mark.parametrize("law", LATTICES, ids=str)
 def test_histograms_are_without_bias(law, chances_of_numbers):
-    field = NumberField("x", 0.0, 1.0, law)
+    field = Field("x", Column(0.0, 1.0), law)
     bins = bins_of(field, 8, N)
     for name, v in NUMBERS.items():
         truth = np.histogram(v, bins.edges)[0] / len(v)
@@ -278,7 +278,7 @@ def test_quantiles_converge(name, epsilon):
 
     Epsilon 12 answers within fewer cells than lie between knots: quantiles were off by 29 of their standard errors.
     """
-    field = NumberField("x", 0.0, 1.0, SquareWave(epsilon, BITS).integer_law)
+    field = Field("x", Column(0.0, 1.0), SquareWave(epsilon, BITS).integer_law)
     levels, x = (0.45, 0.9), 2 * NUMBERS[name] - 1
     counts = np.diff(np.rint(100_000 * np.cumsum(lattice_chances(field.law, x))), prepend=0).astype(int)
     found, sums, low, high = distribution_of(field, np.repeat(answers_of(field.law), counts))

@@ -5,11 +5,9 @@ import pytest
 from laws import hadamard, hashing
 
 from skldp import Collector
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField, NumbersField
+from skldp.client import Field, Policy
 from skldp.collection._answer_scores import CodeScores
-from skldp.domains._declared_columns import NumberColumn
-from skldp.mechanisms import bitrand
+from skldp.mechanisms import Column, bitrand
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
@@ -46,7 +44,7 @@ def test_the_mean_score_of_a_code_is_1_for_its_own_and_0_for_all_others(mechanis
 
 @pytest.fixture(scope="module")
 def collector():
-    columns = tuple(NumberColumn(name, 0, 10) for name in "abc")
+    columns = tuple(Column(0, 10, name=name) for name in "abc")
     some = BoundedFeatures(Hybrid(2.0), (0.0,) * 3, (1.0,) * 3, n_sampled=2, stated=4.0).integer_law
     bits = bitrand(6.0, ([0.0], [1.0]), calibration="exact", debias=True).integer_law
     bins = ResponseOnBins(3.0, 0.0, 1.0).integer_law
@@ -54,13 +52,13 @@ def collector():
     policy = Policy(
         "many laws",
         (
-            NumbersField("some", columns, some),
-            NumbersField("signs", (NumberColumn("d", 0, 1), NumberColumn("e", 0, 1)), DuchiVector(2.0, 2).integer_law),
-            NumberField("binary", 0.0, 1.0, bits),
-            NumberField("bins", 0.0, 1.0, bins),
-            CategoryField("hash", values, hashing(2.0, N_CODES).integer_law),
-            CategoryField("set", values, SubsetSelection(2.0, N_CODES).integer_law),
-            CategoryField("row", values, hadamard(2.0, N_CODES, 4).integer_law),
+            Field("some", columns, some),
+            Field("signs", (Column(0, 1, name="d"), Column(0, 1, name="e")), DuchiVector(2.0, 2).integer_law),
+            Field("binary", Column(0.0, 1.0), bits),
+            Field("bins", Column(0.0, 1.0), bins),
+            Field("hash", Column(values=values), hashing(2.0, N_CODES).integer_law),
+            Field("set", Column(values=values), SubsetSelection(2.0, N_CODES).integer_law),
+            Field("row", Column(values=values), hadamard(2.0, N_CODES, 4).integer_law),
         ),
     )
     words = np.random.default_rng(7)

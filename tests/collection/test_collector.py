@@ -13,27 +13,25 @@ from laws import hadamard, hashing
 from scipy.stats import binomtest, t
 
 from skldp import Collector
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField, NumbersField
+from skldp.client import Field, Policy
 from skldp.collection._report_files import read_batch
 from skldp.collection._report_tables import batch_of_reports
-from skldp.domains._declared_columns import NumberColumn
 from skldp.laws._numbers import SampledLaw
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, estimate_frequencies
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse, estimate_frequencies
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, SquareWave
 
 T = float(t.ppf(0.975, 599))
 CITIES = ("Bonn", "Ulm", None)
 POLICY = Policy(
     "a <test>",
     (
-        NumberField("age", 0, 100, SquareWave(2.0).integer_law, unit="years"),
-        NumberField("pay", 0, 10, Piecewise(2.0).integer_law),
-        CategoryField("city", CITIES, RandomizedResponse(2.0, 3).integer_law),
-        CategoryField("shop", tuple(range(70)), UnaryEncoding(2.0, 70).integer_law),
-        NumberField("kids", 0, 5, Piecewise(3.0).integer_law, whole=True),
-        NumberField("yes", 0, 1, Duchi(1.0).integer_law, whole=True),
+        Field("age", Column(0, 100, unit="years"), SquareWave(2.0).integer_law),
+        Field("pay", Column(0, 10), Piecewise(2.0).integer_law),
+        Field("city", Column(values=CITIES), RandomizedResponse(2.0, 3).integer_law),
+        Field("shop", Column(values=tuple(range(70))), UnaryEncoding(2.0, 70).integer_law),
+        Field("kids", Column(0, 5, kind="integer"), Piecewise(3.0).integer_law),
+        Field("yes", Column(0, 1, kind="integer"), Duchi(1.0).integer_law),
     ),
 )
 OTHER = Policy("another", POLICY.fields)
@@ -284,7 +282,7 @@ def test_means_are_those_of_what_was_released(collector):
         field = next(one for one in collector.policy.fields if one.name == name)
         least, most = map(field.value, (0, field.law.n_answers - 1))
         ends = y.mean() - end_of(error, y.mean() - least), y.mean() + end_of(error, most - y.mean())
-        assert [found.low[0], found.high[0]] == pytest.approx(np.clip(ends, field.low, field.high), rel=1e-6)
+        assert [found.low[0], found.high[0]] == pytest.approx(np.clip(ends, *field.column.ends), rel=1e-6)
         narrow = collector.mean(name, level=0.5)
         assert narrow.high - narrow.values == pytest.approx(t.ppf(0.75, 599) * narrow.standard_errors, rel=0.05)
 
@@ -363,7 +361,7 @@ def test_consistent_shares_are_a_distribution_within_their_intervals(collector, 
 @pytest.mark.parametrize(("bins", "shares"), [(1, [1]), (3, [1, 0, 0]), ([0, 0.5, 1], [1, 0])])
 def test_bins_that_hold_every_number_or_none(epsilon, bins, shares):
     """All numbers, or none, are one score: the interval of its count was divided by 0."""
-    policy = Policy("a test", (NumberField("no", 0, 1, Duchi(epsilon).integer_law, whole=True),))
+    policy = Policy("a test", (Field("no", Column(0, 1, kind="integer"), Duchi(epsilon).integer_law),))
     made, rng = Collector(policy), np.random.default_rng(0)
     for _ in range(50):
         made.add(policy.vector({"no": 0}, rng.bytes(160)))
@@ -376,7 +374,7 @@ def test_bins_that_hold_every_number_or_none(epsilon, bins, shares):
 @pytest.mark.parametrize("tail", [0, 2])
 def test_a_quantile_of_a_rare_tail_is_in_its_interval_where_few_or_none_of_it_report(whole, tail):
     """Of people of whom 1.5% are in the tail, in one survey of a hundred in five none is."""
-    field = NumberField("x", 0, 5, SquareWave(12.0).integer_law, whole=whole)
+    field = Field("x", Column(0, 5, kind="integer" if whole else "number"), SquareWave(12.0).integer_law)
     made, words = Collector(Policy("a test", (field,))), np.random.default_rng(0)
     for i in range(100):
         made.add(made.policy.vector({"x": 5.0 * (i < tail)}, words.bytes(160)))
@@ -390,7 +388,7 @@ def test_large_domains_of_every_law(reports):
     """Sets, hashes and Hadamard's reports: the same estimates as those of the mechanism for tables."""
     rng = np.random.default_rng(8)
     kinds = SubsetSelection(1.0, 70), hashing(1.0, 70), hadamard(1.0, 70), RandomizedResponse(1.0, 70)
-    fields = [CategoryField(f"f{i}", tuple(range(70)), one.integer_law) for i, one in enumerate(kinds)]
+    fields = [Field(f"f{i}", Column(values=tuple(range(70))), one.integer_law) for i, one in enumerate(kinds)]
     policy = Policy("a test", tuple(fields))
     made = Collector(policy)
     for _ in range(300):
@@ -415,9 +413,9 @@ def test_large_domains_of_every_law(reports):
 
 def test_of_numbers_that_are_answered_for_together_means_are_known():
     rng = np.random.default_rng(9)
-    columns = tuple(NumberColumn(name, 0, high) for name, high in (("a", 10), ("b", 20), ("c", 30)))
-    city = CategoryField("city", CITIES, RandomizedResponse(2.0, 3).integer_law)
-    policy = Policy("a test", (NumbersField("abc", columns, SampledLaw(3, 1, Duchi(1.0).integer_law)), city))
+    columns = tuple(Column(0, high, name=name) for name, high in (("a", 10), ("b", 20), ("c", 30)))
+    city = Field("city", Column(values=CITIES), RandomizedResponse(2.0, 3).integer_law)
+    policy = Policy("a test", (Field("abc", columns, SampledLaw(3, 1, Duchi(1.0).integer_law)), city))
     made = Collector(policy)
     for _ in range(200):
         made.add(policy.vector({"a": 5, "b": 20, "c": 0, "city": "Ulm"}, rng.bytes(8 * 50)))
@@ -551,8 +549,10 @@ def test_what_is_shown_is_escaped_and_loads_nothing(collector):
 
 def test_dates_are_shown_as_dates_and_frames_have_them():
     rng = np.random.default_rng(0)
-    day = NumberField("day", 18_262, 20_088, SquareWave(4.0).integer_law, whole=True, is_date=True)
-    policy = Policy("a test", (day, CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law)))
+    day = Field("day", Column(18_262, 20_088, kind="date"), SquareWave(4.0).integer_law)
+    policy = Policy(
+        "a test", (day, Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law))
+    )
     made = Collector(policy)
     for _ in range(400):
         made.add(policy.vector({"day": "2022-07-02", "city": "Ulm"}, rng.bytes(8 * 50)))
@@ -574,8 +574,11 @@ def test_dates_are_shown_as_dates_and_frames_have_them():
 @pytest.mark.parametrize("n", [3, 12, 60])
 def test_estimates_are_within_their_bounds_and_their_intervals_for_all_people_and_for_groups(n):
     """Ages from 18 to 90 had a mean of -.4 in a group, and a share was 1.28, where all people together had neither."""
-    age = NumberField("age", 18, 90, SquareWave(0.5).integer_law)
-    fields = age, *(CategoryField(name, tuple("abc"), RandomizedResponse(1.0, 3).integer_law) for name in ("c", "d"))
+    age = Field("age", Column(18, 90), SquareWave(0.5).integer_law)
+    fields = (
+        age,
+        *(Field(name, Column(values=tuple("abc")), RandomizedResponse(1.0, 3).integer_law) for name in ("c", "d")),
+    )
     policy, rng, beyond = Policy("a test", fields), np.random.default_rng(n), 0
     for _ in range(8):
         made = Collector(policy)

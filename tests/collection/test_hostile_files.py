@@ -7,17 +7,17 @@ import pytest
 
 import skldp.client._policy
 from skldp import Collector
-from skldp.client import CategoryField, Policy
+from skldp.client import Field, Policy
 from skldp.client._report_bytes import header
 from skldp.collection import _report_files
 from skldp.collection._report_tables import batch_of_reports, has_reports
-from skldp.mechanisms import RandomizedResponse
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-POLICY = Policy("a test", (CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(1.0, 2).integer_law),))
+POLICY = Policy("a test", (Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(1.0, 2).integer_law),))
 REPORTS = POLICY.release_table({"city": ["Ulm"] * 50})
 
 
@@ -165,7 +165,7 @@ def test_repeated_reports_take_no_memory(monkeypatch):
 @pytest.mark.parametrize("n_at_a_time", [1, 1 << 20])
 def test_a_file_of_headers_is_parsed_in_linear_time(tmp_path, monkeypatch, n_at_a_time):
     monkeypatch.setattr(_report_files, "_BYTES", n_at_a_time)
-    policy = Policy("a test", (CategoryField("shop", tuple(range(4000)), UnaryEncoding(1.0, 4000).integer_law),))
+    policy = Policy("a test", (Field("shop", Column(values=tuple(range(4000))), UnaryEncoding(1.0, 4000).integer_law),))
     start = header(bytes.fromhex(policy.sha256))
     tried = []
     real = skldp.client._policy.unpack

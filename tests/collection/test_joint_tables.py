@@ -10,24 +10,29 @@ import pandas as pd
 import pytest
 from laws import THRESHOLD, chi_square_pvalue
 
-from skldp import CategoricalPrivatizer, Collector, NumericPrivatizer, TablePrivatizer
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import PairField
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
-from skldp.mechanisms import RandomizedResponse
+from skldp import (
+    CategoricalPrivatizer,
+    Collector,
+    NumericPrivatizer,
+    TablePrivatizer,
+    plan_survey,
+    policy_from_estimator,
+)
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 
-AGE, PAY = NumberColumn("age", 0.0, 100.0), NumberColumn("pay", -1.0, 3.0, whole=True)
-CITY, SEX = CategoryColumn("city", ("Bonn", "Köln", None)), CategoryColumn("sex", ("f", "m"))
+AGE, PAY = Column(0.0, 100.0, name="age"), Column(-1.0, 3.0, kind="integer", name="pay")
+CITY, SEX = Column(values=("Bonn", "Köln", None), name="city"), Column(values=("f", "m"), name="sex")
 
 
 def pair(first, second, epsilon=2.0, n_knots=3, **more):
     n = math.prod(n_knots if one.values is None else len(one.values) for one in (first, second))
     law = RandomizedResponse(epsilon, n).integer_law
-    return PairField(f"{first.name} & {second.name}", (first, second), law, n_knots=n_knots, **more)
+    return Field(f"{first.name} & {second.name}", (first, second), law, n_knots=n_knots, **more)
 
 
-NO_PAIR = CategoryField("sex", ("f", "m"), RandomizedResponse(1.0, 2).integer_law)
+NO_PAIR = Field("sex", Column(values=("f", "m")), RandomizedResponse(1.0, 2).integer_law)
 POLICY = Policy("pairs", (pair(AGE, CITY), pair(CITY, SEX), pair(SEX, AGE)), n_sampled=1)
 
 
@@ -149,13 +154,13 @@ def one_pair_each(X, k, epsilon, rng):
 def test_the_error_is_at_most_that_of_one_random_pair_each(m, k, epsilon):
     names = [f"c{j}" for j in range(m)]
     table = CategoricalPrivatizer(epsilon, categories=[list(range(k))] * m).fit([[0] * m])
-    policy = Policy.from_estimator(table, purpose="pairs", joint="all")
+    policy = policy_from_estimator(table, purpose="pairs", joint="all")
     names = [field.names for field in policy.fields]
     assert policy.n_sampled == 1
     assert len(names) == m * (m - 1) // 2
     assert policy.epsilon == pytest.approx(epsilon, abs=1e-9)
     # Exact laws: the mean square of a cell's score, from as many people a pair.
-    ours = policy.precision(2_000_000).estimates[0]
+    ours = plan_survey(policy, 2_000_000).estimates[0]
     q = 1 / (math.exp(epsilon) + 1)
     bit = q + (0.5 - q) / k**2
     oue = math.sqrt(bit * (1 - bit) / (0.5 - q) ** 2 / ours.n)
@@ -170,7 +175,7 @@ def test_the_error_is_at_most_that_of_one_random_pair_each(m, k, epsilon):
 
 SCHEMA = {
     "age": (0, 100),
-    "city": {"type": "categories", "values": ["x", "y"], "missing": "category"},
+    "city": {"type": "category", "values": ["x", "y"], "missing": "category"},
     "s": list("SML"),
 }
 FITTED = TablePrivatizer(2.0, schema=SCHEMA).fit(pd.DataFrame({"age": [1.0], "city": ["x"], "s": ["S"]}))
@@ -178,18 +183,18 @@ FITTED = TablePrivatizer(2.0, schema=SCHEMA).fit(pd.DataFrame({"age": [1.0], "ci
 
 @pytest.mark.parametrize("shares", ["equal", "variance", {"age": 9, "city": 1, "s": 1, "pay": 2}])
 def test_columns_in_no_pair_are_questions_of_their_own(shares):
-    schema = SCHEMA | {"pay": {"type": "integers", "low": 0, "high": 9}}
+    schema = SCHEMA | {"pay": {"type": "integer", "low": 0, "high": 9}}
     how = {"shares": shares, "mechanism": "square_wave", "category_mechanism": {"s": "oue"}}
     rows = pd.DataFrame({"age": [1.0], "city": ["x"], "s": ["S"], "pay": [1]})
     fitted = TablePrivatizer(2.0, schema=schema, **how).fit(rows)
-    policy = Policy.from_estimator(fitted, purpose="x", joint=[("city", "age")], units={"pay": "euros"})
+    policy = policy_from_estimator(fitted, purpose="x", joint=[("city", "age")], units={"pay": "euros"})
     assert [field.names for field in policy.fields] == [("city", "age"), ("s",), ("pay",)]
     assert set(policy.names) == set(schema)
     assert (policy.n_sampled, policy.fields[1].law.name, policy.fields[2].law.name) == (1, "unary_encoding", "lattice")
     # Each question has all of epsilon: a person answers one.
     assert [field.epsilon for field in policy.fields] == pytest.approx([2.0] * 3, abs=1e-6)
     assert policy.epsilon == max(field.epsilon for field in policy.fields) <= 2.0
-    assert (policy.fields[2].unit, policy.fields[2].whole) == ("euros", True)
+    assert (policy.fields[2].column.unit, policy.fields[2].column.whole) == ("euros", True)
     # The estimator is as it was.
     assert sum(fitted.epsilons_.values()) <= 2.0
     collector, words = Collector(policy), np.random.default_rng(0)
@@ -204,7 +209,7 @@ def test_columns_in_no_pair_are_questions_of_their_own(shares):
         (collector.mean("age", where={"city": "x"}), 50),
     ):
         assert (np.abs(found.values - truth) <= 5 * found.standard_errors).all()
-    planned = {one.what: one.n for one in policy.precision(900).estimates}
+    planned = {one.what: one.n for one in plan_survey(policy, 900).estimates}
     assert set(planned) >= {"table of city & age", "shares of s", "mean of pay", "histogram of pay", "median of pay"}
     assert list(planned.values()) == pytest.approx([300.0] * len(planned))
     with pytest.raises(ValueError, match="1 of 3"):
@@ -212,11 +217,11 @@ def test_columns_in_no_pair_are_questions_of_their_own(shares):
 
 
 def test_pairs_of_a_table_have_the_whole_epsilon():
-    policy = Policy.from_estimator(FITTED, purpose="x", joint=[("age", "city"), ("s", "age")], n_knots=5)
+    policy = policy_from_estimator(FITTED, purpose="x", joint=[("age", "city"), ("s", "age")], n_knots=5)
     assert [field.sizes for field in policy.fields] == [(5, 3), (3, 5)]
     assert policy.epsilon == pytest.approx(2.0, abs=1e-9)
     assert policy.fields[0].columns[1].values == ("x", "y", None)
-    one = Policy.from_estimator(FITTED, purpose="x", joint=[("age", "city")])
+    one = policy_from_estimator(FITTED, purpose="x", joint=[("age", "city")])
     assert one.n_sampled == 1
     made, alone = one.fields
     assert alone.name == "s"
@@ -235,34 +240,34 @@ def test_pairs_of_a_table_have_the_whole_epsilon():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: Policy.from_estimator(FITTED, purpose="x", joint=[]), "joint must be different pairs"),
-        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="some"), "joint must be 'all' or a list"),
-        (lambda: Policy.from_estimator(FITTED, purpose="x", joint=[("age", "pay")]), "joint must be different pairs"),
-        (lambda: Policy.from_estimator(FITTED, purpose="x", joint=[("s", "s")]), "joint must be different pairs"),
+        (lambda: policy_from_estimator(FITTED, purpose="x", joint=[]), "joint must be different pairs"),
+        (lambda: policy_from_estimator(FITTED, purpose="x", joint="some"), "joint must be 'all' or a list"),
+        (lambda: policy_from_estimator(FITTED, purpose="x", joint=[("age", "pay")]), "joint must be different pairs"),
+        (lambda: policy_from_estimator(FITTED, purpose="x", joint=[("s", "s")]), "joint must be different pairs"),
         (
-            lambda: Policy.from_estimator(FITTED, purpose="x", joint=[("s", "age"), ("age", "s")]),
+            lambda: policy_from_estimator(FITTED, purpose="x", joint=[("s", "age"), ("age", "s")]),
             "joint must be different pairs",
         ),
-        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots=1), "n_knots must be"),
-        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots=0), "n_knots must be"),
-        (lambda: Policy.from_estimator(FITTED, purpose="x", joint="all", n_knots="2"), "n_knots must be"),
+        (lambda: policy_from_estimator(FITTED, purpose="x", joint="all", n_knots=1), "n_knots must be"),
+        (lambda: policy_from_estimator(FITTED, purpose="x", joint="all", n_knots=0), "n_knots must be"),
+        (lambda: policy_from_estimator(FITTED, purpose="x", joint="all", n_knots="2"), "n_knots must be"),
         (lambda: collected(POLICY, population(9)).mean("age", level=1.0), "level must lie inside"),
         (lambda: collected(POLICY, population(9)).frequencies("sex", level=2), "level must lie inside"),
         (
-            lambda: Policy.from_estimator(NumericPrivatizer(1.0).fit([[0.0, 0.0]]), purpose="x", joint="all"),
+            lambda: policy_from_estimator(NumericPrivatizer(1.0).fit([[0.0, 0.0]]), purpose="x", joint="all"),
             "Pairs need a TablePrivatizer or CategoricalPrivatizer",
         ),
-        (lambda: PairField("x", (AGE,), POLICY.fields[0].law), "a tuple of two columns"),
-        (lambda: PairField("x", (AGE, AGE), POLICY.fields[0].law), "must have different names"),
-        (lambda: PairField("x", (AGE, SEX), POLICY.fields[0].law), "must be of 4 codes"),
+        (lambda: Field("x", (AGE,), POLICY.fields[0].law), "law of a number must be"),
+        (lambda: Field("x", (AGE, AGE), POLICY.fields[0].law), "must have different names"),
+        (lambda: Field("x", (AGE, SEX), POLICY.fields[0].law), "must be of 4 codes"),
         (lambda: Policy("x", (pair(AGE, SEX), pair(AGE, SEX))), "Fields must have different names"),
         (
-            lambda: Policy("x", (pair(AGE, SEX), pair(NumberColumn("age", 0.0, 9.0), CITY))),
+            lambda: Policy("x", (pair(AGE, SEX), pair(Column(0.0, 9.0, name="age"), CITY))),
             "declared alike in all of its pairs",
         ),
         (
             lambda: Policy(
-                "x", (pair(AGE, SEX), CategoryField("sex", ("f", "m"), RandomizedResponse(1.0, 2).integer_law))
+                "x", (pair(AGE, SEX), Field("sex", Column(values=("f", "m")), RandomizedResponse(1.0, 2).integer_law))
             ),
             "Fields must have different names",
         ),
@@ -315,7 +320,7 @@ def test_answers_of_one_person_for_several_pairs_count_as_one():
     np.testing.assert_allclose(
         women.values, np.bincount(rows["city"][rows["sex"] == 0], minlength=3) / (rows["sex"] == 0).sum()
     )
-    planned = {one.what: one for one in policy.precision(300).estimates}
+    planned = {one.what: one for one in plan_survey(policy, 300).estimates}
     assert planned["shares of city"].n == 300
     assert planned["shares of city"].standard_error == pytest.approx(math.sqrt(2 / 9 / 300), rel=1e-6)
     (forged,) = collector.mean("age").moved_by(0.01)

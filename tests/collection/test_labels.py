@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from skldp import Collector
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField
-from skldp.mechanisms import RandomizedResponse
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import SquareWave
 
@@ -18,9 +17,9 @@ LABELS = ("1", "'1'", "missing", "'missing'", "True", "'True'")
 def collector():
     """Of 600 people, whose number is by their group."""
     fields = (
-        CategoryField("group", ALIKE, RandomizedResponse(4.0, 6).integer_law, unknown=None),
-        CategoryField("bits", ALIKE, UnaryEncoding(4.0, 6).integer_law, unknown=None),
-        NumberField("big", 1e15, 1e15 + 64, SquareWave(4.0).integer_law, missing=1e15),
+        Field("group", Column(values=ALIKE, unknown=None), RandomizedResponse(4.0, 6).integer_law),
+        Field("bits", Column(values=ALIKE, unknown=None), UnaryEncoding(4.0, 6).integer_law),
+        Field("big", Column(1e15, 1e15 + 64, missing=1e15), SquareWave(4.0).integer_law),
     )
     policy = Policy("a test", fields)
     held = Collector(policy)
@@ -42,8 +41,8 @@ def test_categories_that_read_alike_have_labels_of_their_own(collector):
 def test_a_frame_refuses_two_columns_of_one_name():
     """The later one replaced the earlier one."""
     fields = (
-        CategoryField("a", ("b=c", "d"), UnaryEncoding(4.0, 2).integer_law),
-        CategoryField("a=b", ("c", "d"), UnaryEncoding(4.0, 2).integer_law),
+        Field("a", Column(values=("b=c", "d")), UnaryEncoding(4.0, 2).integer_law),
+        Field("a=b", Column(values=("c", "d")), UnaryEncoding(4.0, 2).integer_law),
     )
     held = Collector(Policy("a test", fields))
     held.add(held.policy.release({}))

@@ -7,23 +7,21 @@ import numpy as np
 import pytest
 from laws import hadamard, hashing
 
-from skldp import Collector
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField, NumbersField, PairField
-from skldp.domains._declared_columns import CategoryColumn, NumberColumn
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse, bitrand
+from skldp import Collector, plan_survey
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, SquareWave, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, SquareWave, ThreeOutputs
 
 UNIT = ([0.0], [1.0])
 
 
 def columns(letter, n):
-    return tuple(NumberColumn(f"{letter}{j}", -1.0 - j, 1.0 + j) for j in range(n))
+    return tuple(Column(-1.0 - j, 1.0 + j, name=f"{letter}{j}") for j in range(n))
 
 
 def features(mechanism, n, n_sampled):
@@ -31,26 +29,26 @@ def features(mechanism, n, n_sampled):
 
 
 FIELDS = (
-    NumberField("two", 0.0, 10.0, Duchi(1.0).integer_law),
-    NumberField("three", 0.0, 1.0, ThreeOutputs(2.0).integer_law),
-    NumberField("cells", -5.0, 250.0, Piecewise(2.0).integer_law),
-    NumberField("mixed", 1.0, 9.0, Hybrid(2.0).integer_law),
-    NumberField("wave", 0.0, 100.0, SquareWave(1.0).integer_law),
-    NumberField("sharp", 0.0, 100.0, SquareWave(8.0).integer_law),
-    NumberField("ages", 0.0, 120.0, SquareWave(2.0).integer_law, whole=True),
-    NumberField("knots", 0.0, 100.0, ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
-    NumberField("points", 0.0, 4.0, Points(1.0).integer_law),
-    NumberField("binary", 0.0, 1.0, bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
-    NumbersField("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
-    NumbersField("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
-    NumbersField("closest", columns("s", 3), PrivUnitBox(2.0, 3).device_law),
-    NumbersField("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
-    CategoryField("city", tuple("abcde"), RandomizedResponse(1.0, 5).integer_law),
-    CategoryField("bits", tuple("abc"), UnaryEncoding(1.0, 3, "oue").integer_law),
-    CategoryField("set", tuple("abcdefg"), SubsetSelection(1.0, 7).integer_law),
-    CategoryField("hash", tuple(range(9)), hashing(1.0, 9).integer_law),
-    CategoryField("row", tuple(range(9)), hadamard(2.0, 9, 4).integer_law),
-    CategoryField("rows", tuple(range(7)), hadamard(0.5, 7).integer_law),
+    Field("two", Column(0.0, 10.0), Duchi(1.0).integer_law),
+    Field("three", Column(0.0, 1.0), ThreeOutputs(2.0).integer_law),
+    Field("cells", Column(-5.0, 250.0), Piecewise(2.0).integer_law),
+    Field("mixed", Column(1.0, 9.0), Hybrid(2.0).integer_law),
+    Field("wave", Column(0.0, 100.0), SquareWave(1.0).integer_law),
+    Field("sharp", Column(0.0, 100.0), SquareWave(8.0).integer_law),
+    Field("ages", Column(0.0, 120.0, kind="integer"), SquareWave(2.0).integer_law),
+    Field("knots", Column(0.0, 100.0), ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
+    Field("points", Column(0.0, 4.0), Points(1.0).integer_law),
+    Field("binary", Column(0.0, 1.0), bitrand(9.0, UNIT, calibration="exact", debias=True).integer_law),
+    Field("chosen", columns("p", 4), features(Hybrid(2.0), 4, 2).integer_law),
+    Field("signs", columns("q", 3), DuchiVector(2.0, 3).integer_law),
+    Field("closest", columns("s", 3), PrivUnitBox(2.0, 3).device_law),
+    Field("chosen signs", columns("r", 5), features(DuchiVector(2.0, 4), 5, 4).integer_law),
+    Field("city", Column(values=tuple("abcde")), RandomizedResponse(1.0, 5).integer_law),
+    Field("bits", Column(values=tuple("abc")), UnaryEncoding(1.0, 3, "oue").integer_law),
+    Field("set", Column(values=tuple("abcdefg")), SubsetSelection(1.0, 7).integer_law),
+    Field("hash", Column(values=tuple(range(9))), hashing(1.0, 9).integer_law),
+    Field("row", Column(values=tuple(range(9))), hadamard(2.0, 9, 4).integer_law),
+    Field("rows", Column(values=tuple(range(7))), hadamard(0.5, 7).integer_law),
 )
 
 
@@ -60,10 +58,10 @@ def survey(policy, n, seed=0):
     for _ in range(n):
         record = {}
         for field in policy.fields:
-            if isinstance(field, CategoryField):
-                record[field.name] = field.values[rng.integers(len(field.values))]
+            if field.kind == "category":
+                record[field.name] = field.column.values[rng.integers(len(field.column.values))]
             else:
-                ends = field.columns if isinstance(field, NumbersField) else [field]
+                ends = field.columns
                 record |= {one.name: rng.uniform(one.low, one.high) for one in ends}
         collector.add(policy.vector(record, rng.bytes(8 * 200)))
     return collector
@@ -75,7 +73,7 @@ def test_standard_errors_are_those_of_a_survey(field):
     n = 6000
     policy = Policy("one field", (field,))
     collector = survey(policy, n)
-    for planned in policy.precision(n).estimates:
+    for planned in plan_survey(policy, n).estimates:
         kind, name = planned.what.split(" of ")
         assert planned.n == n
         if kind == "median":
@@ -92,9 +90,9 @@ def test_standard_errors_are_those_of_a_survey(field):
 TWO = Policy(
     "means by region",
     (
-        NumberField("income", 0.0, 200_000.0, Duchi(2.0).integer_law),
-        CategoryField("region", tuple("abcd"), RandomizedResponse(2.0, 4).integer_law),
-        CategoryField("sex", (True, False), RandomizedResponse(1.5, 2).integer_law),
+        Field("income", Column(0.0, 200_000.0), Duchi(2.0).integer_law),
+        Field("region", Column(values=tuple("abcd")), RandomizedResponse(2.0, 4).integer_law),
+        Field("sex", Column(values=(True, False)), RandomizedResponse(1.5, 2).integer_law),
     ),
 )
 
@@ -103,7 +101,7 @@ TWO = Policy(
 @pytest.mark.parametrize("n_sampled", [None, 2])
 def test_groups_and_samples_have_the_errors_of_a_survey(n_sampled):
     policy, n = replace(TWO, n_sampled=n_sampled), 9000
-    collector, planned = survey(policy, n), {one.what: one for one in policy.precision(n, by="region").estimates}
+    collector, planned = survey(policy, n), {one.what: one for one in plan_survey(policy, n, by="region").estimates}
     assert list(planned) == ["mean of income by region", "shares of sex by region"]
     assert planned["mean of income by region"].n == pytest.approx(n if n_sampled is None else n / 3)
     for found, one in zip(
@@ -114,18 +112,22 @@ def test_groups_and_samples_have_the_errors_of_a_survey(n_sampled):
         assert found.n == pytest.approx(one.n, rel=0.05)
         assert np.sqrt(np.mean(found.standard_errors**2)) == pytest.approx(one.standard_error, rel=0.12)
         assert np.mean(found.high - found.low) / 2 == pytest.approx(one.half_width, rel=0.15)
-    of_all = policy.precision(n).estimates[0]
+    of_all = plan_survey(policy, n).estimates[0]
     assert of_all.n == pytest.approx(n if n_sampled is None else 6000)
     assert collector.mean("income").standard_errors[0] == pytest.approx(of_all.standard_error, rel=0.06)
 
 
-AGE, CITY, SEX = NumberColumn("age", 0.0, 90.0), CategoryColumn("city", tuple("abc")), CategoryColumn("sex", ("f", "m"))
+AGE, CITY, SEX = (
+    Column(0.0, 90.0, name="age"),
+    Column(values=tuple("abc"), name="city"),
+    Column(values=("f", "m"), name="sex"),
+)
 
 
 def pairs_policy(kind, n_knots=3):
     def pair(one, two):
         n = math.prod(n_knots if column.values is None else len(column.values) for column in (one, two))
-        return PairField(f"{one.name} & {two.name}", (one, two), kind(2.0, n).integer_law, n_knots=n_knots)
+        return Field(f"{one.name} & {two.name}", (one, two), kind(2.0, n).integer_law, n_knots=n_knots)
 
     return Policy("pairs", (pair(AGE, CITY), pair(CITY, SEX), pair(SEX, AGE)), n_sampled=1)
 
@@ -143,7 +145,7 @@ def test_columns_of_pairs_have_the_errors_of_a_survey(kind, near):
         collector.add(policy.vector(record, rng.bytes(8 * 40)))
     whats = []
     for by in (None, "city", "sex"):
-        for planned in policy.precision(n, by=by).estimates:
+        for planned in plan_survey(policy, n, by=by).estimates:
             name = planned.what.split(" of ")[1].split(" by ")[0]
             if planned.what.startswith("table"):
                 found = collector.table(*name.split(" & "))
@@ -158,14 +160,14 @@ def test_columns_of_pairs_have_the_errors_of_a_survey(kind, near):
     of_all = ["mean of age", "shares of city", "shares of sex"]
     groups = ["mean of age by city", "shares of sex by city", "mean of age by sex", "shares of city by sex"]
     assert whats == tables + of_all + groups
-    width = policy.precision(1000, by="city").estimates[0].half_width
-    assert policy.n_people_for("age", width, by="city") == 1000
+    width = plan_survey(policy, 1000, by="city").estimates[0].half_width
+    assert plan_survey(policy, 1000, by="city").n_people_for("age", width) == 1000
 
 
 @pytest.mark.parametrize(("n_sampled", "asked"), [(1, 2 / 3), (2, 1.0), (None, 1.0)])
 def test_a_person_who_is_asked_two_pairs_of_a_column_counts_once(n_sampled, asked):
     policy = replace(pairs_policy(RandomizedResponse), n_sampled=n_sampled)
-    planned = {one.what: one.n for one in policy.precision(900).estimates}
+    planned = {one.what: one.n for one in plan_survey(policy, 900).estimates}
     assert planned["mean of age"] == pytest.approx(900 * asked)
     assert planned["table of age & city"] == pytest.approx(900 * (n_sampled or 3) / 3)
 
@@ -177,7 +179,7 @@ def test_more_answers_of_a_person_shorten_the_planned_intervals(n_sampled):
     for _ in range(n):
         record = {"age": rng.uniform(0, 90), "city": "abc"[rng.integers(3)], "sex": "fm"[rng.integers(2)]}
         collector.add(policy.vector(record, rng.bytes(8 * 60)))
-    planned = {one.what: one for one in policy.precision(n).estimates}
+    planned = {one.what: one for one in plan_survey(policy, n).estimates}
     found = {"mean of age": collector.mean("age")}
     found |= {f"shares of {name}": collector.frequencies(name) for name in ("city", "sex")}
     for what, made in found.items():
@@ -188,18 +190,18 @@ def test_more_answers_of_a_person_shorten_the_planned_intervals(n_sampled):
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: TWO.precision(1), "n_people must be a whole number from 2"),
-        (lambda: TWO.precision(10**13), "n_people must be a whole number from 2 to 1,000,000,000,000; got"),
-        (lambda: TWO.precision(1e4), r"got 10000\.0, a float"),
-        (lambda: TWO.n_people_for("income", 1e-9), "must be reached by 1,000,000,000,000 people"),
-        (lambda: TWO.precision(100, by="income"), r"by must be one of the categories \['region', 'sex'\]"),
-        (lambda: TWO.precision(100, by="nothing"), "by must be one of the categories"),
-        (lambda: pairs_policy(RandomizedResponse).precision(9, by="age"), r"by must be .* \['city', 'sex'\]"),
-        (lambda: TWO.precision(100, level=1.0), "level must lie inside"),
-        (lambda: replace(TWO, n_sampled=1).precision(100, by="sex"), "needs people who were asked both"),
-        (lambda: TWO.n_people_for("nothing", 1.0), "The field of a precision must be one of"),
-        (lambda: TWO.n_people_for("sex", 0.1, by="sex"), "The field of a precision must be one of"),
-        (lambda: TWO.n_people_for("income", 0.0), "half_width must be"),
+        (lambda: plan_survey(TWO, 1), "n_people must be a whole number from 2"),
+        (lambda: plan_survey(TWO, 10**13), "n_people must be a whole number from 2 to 1,000,000,000,000; got"),
+        (lambda: plan_survey(TWO, 1e4), r"got 10000\.0, a float"),
+        (lambda: plan_survey(TWO, 1000).n_people_for("income", 1e-9), "must be reached by 1,000,000,000,000 people"),
+        (lambda: plan_survey(TWO, 100, by="income"), r"by must be one of the categories \['region', 'sex'\]"),
+        (lambda: plan_survey(TWO, 100, by="nothing"), "by must be one of the categories"),
+        (lambda: plan_survey(pairs_policy(RandomizedResponse), 9, by="age"), r"by must be .* \['city', 'sex'\]"),
+        (lambda: plan_survey(TWO, 100, level=1.0), "level must lie inside"),
+        (lambda: plan_survey(replace(TWO, n_sampled=1), 100, by="sex"), "needs people who were asked both"),
+        (lambda: plan_survey(TWO, 1000).n_people_for("nothing", 1.0), "The field of a precision must be one of"),
+        (lambda: plan_survey(TWO, 1000, by="sex").n_people_for("sex", 0.1), "The field of a precision must be one of"),
+        (lambda: plan_survey(TWO, 1000).n_people_for("income", 0.0), "half_width must be"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, match):

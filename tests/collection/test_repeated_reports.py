@@ -3,16 +3,15 @@
 import numpy as np
 
 from skldp import Collector
-from skldp.client import Policy
-from skldp.client._fields import NumberField
-from skldp.mechanisms import Piecewise, ReleaseKey
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, Piecewise, ReleaseKey
 
 SECRET = ReleaseKey(bytes(range(100, 132))[::-1])
 
 
 def test_people_who_are_asked_again_are_counted_once_and_without_bias():
     """Coarse steps, between which all values lie: a rounding to the nearest would be off by many standard errors."""
-    hours = NumberField("hours", 0.0, 24.0, Piecewise(4.0).integer_law, steps=3)
+    hours = Field("hours", Column(0.0, 24.0), Piecewise(4.0).integer_law, steps=3)
     policy = Policy("time use", (hours,), memo="permanent")
     truth = np.random.default_rng(0).uniform(8.1, 11.9, 3000)
     collector = Collector(policy)

@@ -6,28 +6,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldp import CategoricalPrivatizer, Collector, TablePrivatizer
-from skldp.client import CategoryField, Policy
-from skldp.client._fields import NumberField, NumbersField
-from skldp.domains._declared_columns import NumberColumn
-from skldp.mechanisms import Duchi, Piecewise, RandomizedResponse
+from skldp import CategoricalPrivatizer, Collector, TablePrivatizer, policy_from_estimator
+from skldp.client import Field, Policy
+from skldp.mechanisms import Column, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
-CITY = CategoryField("city", ("Bonn", "Köln", "Ulm", None), RandomizedResponse(2.0, 4).integer_law, unknown=None)
-BITS = CategoryField("bits", tuple(range(64)), UnaryEncoding(3.0, 64, "oue").integer_law)
-FEW = CategoryField("set", tuple(range(8)), SubsetSelection(0.5, 8).integer_law)
-AGE = NumberField("age", 0.0, 100.0, Piecewise(3.0).integer_law)
-COLUMNS = tuple(NumberColumn(name, -1.0, 1.0) for name in ("x", "y"))
+CITY = Field("city", Column(values=("Bonn", "Köln", "Ulm", None), unknown=None), RandomizedResponse(2.0, 4).integer_law)
+BITS = Field("bits", Column(values=tuple(range(64))), UnaryEncoding(3.0, 64, "oue").integer_law)
+FEW = Field("set", Column(values=tuple(range(8))), SubsetSelection(0.5, 8).integer_law)
+AGE = Field("age", Column(0.0, 100.0), Piecewise(3.0).integer_law)
+COLUMNS = tuple(Column(-1.0, 1.0, name=name) for name in ("x", "y"))
 BOTH = BoundedFeatures(Duchi(1.0), (0.0,) * 2, (1.0,) * 2, n_sampled=1, stated=1.0).integer_law
-POLICY = Policy("a sample of fields", (CITY, BITS, FEW, AGE, NumbersField("numbers", COLUMNS, BOTH)), n_sampled=3)
+POLICY = Policy("a sample of fields", (CITY, BITS, FEW, AGE, Field("numbers", COLUMNS, BOTH)), n_sampled=3)
 
 
 def people(n, seed=0):
     rng = np.random.default_rng(seed)
     city = rng.choice(4, size=n, p=(0.5, 0.3, 0.15, 0.05))
     return {
-        "city": [CITY.values[code] for code in city],
+        "city": [CITY.column.values[code] for code in city],
         "bits": rng.choice(64, size=n, p=np.r_[0.4, np.full(63, 0.6 / 63)]),
         "set": rng.choice(8, size=n, p=np.r_[0.65, np.full(7, 0.05)]),
         "age": np.where(city == 0, 30.0, 60.0) + rng.uniform(-10, 10, n),
@@ -60,7 +59,7 @@ def test_estimates_use_the_reports_that_answer(survey):
     city = survey.frequencies("city")
     assert 3000 < city.n < 4200
     assert city.answered == city.n / 6000
-    true = [np.mean([one == value for one in rows["city"]]) for value in CITY.values]
+    true = [np.mean([one == value for one in rows["city"]]) for value in CITY.column.values]
     for estimate, truth in (
         (city, true),
         (survey.frequencies("bits"), np.bincount(rows["bits"], minlength=64) / 6000),
@@ -128,7 +127,7 @@ def test_forged_reports_may_all_answer_the_same_field(survey):
     assert (moved <= after.moved_by(60 / (n + 60)) + 1e-12).all()
 
 
-SCHEMA = {"age": (0, 10), "city": {"type": "categories", "values": ["x", "y"], "missing": "category"}, "s": list("SML")}
+SCHEMA = {"age": (0, 10), "city": {"type": "category", "values": ["x", "y"], "missing": "category"}, "s": list("SML")}
 FRAME = pd.DataFrame({"age": [1.0, 9.0], "city": ["x", None], "s": ["S", "L"]})
 
 
@@ -141,7 +140,7 @@ FRAME = pd.DataFrame({"age": [1.0, 9.0], "city": ["x", None], "s": ["S", "L"]})
     ],
 )
 def test_an_estimator_and_its_policy_have_one_design(fitted):
-    policy = Policy.from_estimator(fitted, purpose="some columns")
+    policy = policy_from_estimator(fitted, purpose="some columns")
     assert policy.n_sampled == fitted.mechanism_.n_sampled
     assert policy.epsilon == pytest.approx(fitted.privacy_guarantee_.epsilon, abs=1e-12)
     again = Policy.from_json(policy.to_json())

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from skldp import Collector, NumericPrivatizer, PrivUnitTransformer
-from skldp.client import CategoryField, Policy, VectorField
-from skldp.client._fields import NumbersField
-from skldp.mechanisms import RandomizedResponse
+from skldp import Collector, NumericPrivatizer, PrivUnitTransformer, policy_from_estimator
+from skldp.client import Field, Policy, VectorField
+from skldp.mechanisms import Column, RandomizedResponse
 
-CITY = CategoryField("city", ("Bonn", "Ulm"), RandomizedResponse(4.0, 2).integer_law)
+CITY = Field("city", Column(values=("Bonn", "Ulm")), RandomizedResponse(4.0, 2).integer_law)
 POLICY = Policy("a test", (VectorField.privunit("update", 5, 6.0, bound=2.0), CITY))
 
 
@@ -56,7 +55,7 @@ def test_the_means_of_groups_are_those_of_their_people(collector):
 @pytest.mark.parametrize("estimator", [PrivUnitTransformer(3.0), PrivUnitTransformer(3.0, norm=2.0)], ids=str)
 def test_a_transformer_of_vectors_becomes_a_policy(estimator):
     fitted = estimator.fit(np.zeros((3, 4)))
-    policy = Policy.from_estimator(fitted, purpose="a test")
+    policy = policy_from_estimator(fitted, purpose="a test")
     assert (policy.names, policy.epsilon, policy.fields[0].bound) == (["vector"], 3.0, fitted.radius_)
     assert policy.fields[0].law == fitted.mechanism_.device_law
     assert Policy.from_json(policy.to_json()) == policy
@@ -70,8 +69,8 @@ def test_the_best_for_numbers_becomes_a_policy_where_it_is_privunit(n_sampled):
     mechanism = "best" if n_sampled == "all" else "privunit"
     fitted = NumericPrivatizer(6.0, mechanism=mechanism, bounds=(0, 10), n_sampled_features=n_sampled).fit([[1.0] * 5])
     assert fitted.mechanism_name_ == "privunit"
-    policy = Policy.from_estimator(fitted, purpose="a test")
-    assert isinstance(policy.fields[0], NumbersField)
+    policy = policy_from_estimator(fitted, purpose="a test")
+    assert policy.fields[0].kind == "numbers"
     assert policy.epsilon == 6.0
     assert Policy.from_json(policy.to_json()) == policy
     found = collected(policy, [dict(zip(policy.names, [2.0, 9.0, 5.0, 0.0, 7.5], strict=True))] * 1200)

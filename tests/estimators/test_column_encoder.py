@@ -18,7 +18,7 @@ ENCODED = [[-0.6, -1, -1, 1, 1], [0.2, 1, -1, -1, -1]]
 def test_a_schema_of_any_form_is_the_same_encoding():
     by_name = ColumnEncoder(SCHEMA).fit(PEOPLE)
     of_json = ColumnEncoder(
-        '{"age": {"type": "interval", "low": 0, "high": 100}, "city": ["Bonn", "Kiel", "Ulm"], "sick": [false, true]}'
+        '{"age": {"type": "number", "low": 0, "high": 100}, "city": ["Bonn", "Kiel", "Ulm"], "sick": [false, true]}'
     )
     by_place = ColumnEncoder({1: (0, 100), 2: ["Bonn", "Kiel", "Ulm"], 0: [False, True]})
     np.testing.assert_allclose(by_name.transform(PEOPLE), ENCODED)
@@ -42,14 +42,14 @@ def test_a_schema_of_any_form_is_the_same_encoding():
     ],
 )
 def test_a_value_that_is_not_declared_is_an_error_as_in_tables(frame, values, cells, rule):
-    schema, table = {"x": {"type": "categories", "values": values}}, frame({"x": cells})
+    schema, table = {"x": {"type": "category", "values": values}}, frame({"x": cells})
     for estimator in (ColumnEncoder(schema), TablePrivatizer(1.0, schema=schema)):
         with pytest.raises(ValueError, match=f"Column 'x' must .*{rule}"):
             estimator.fit_transform(table)
 
 
 def test_an_undeclared_category_is_the_missing_one_on_request_and_no_other():
-    declared = {"type": "categories", "values": ["a", "b"], "missing": "category"}
+    declared = {"type": "category", "values": ["a", "b"], "missing": "category"}
     encoder = ColumnEncoder({"x": declared}, handle_unknown="missing").fit(pd.DataFrame({"x": ["a"]}))
     with pytest.warns(OutOfDomainWarning, match=r"1 of 4 values .* \(1 in 'x'\)"):
         rows = encoder.transform(pd.DataFrame({"x": ["c", None, "b", "a"]}))
@@ -62,7 +62,7 @@ def test_an_undeclared_category_is_the_missing_one_on_request_and_no_other():
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_booleans_are_the_declared_one_and_zero(frame):
-    schema = {"x": {"type": "categories", "values": [0, 1, 2]}}
+    schema = {"x": {"type": "category", "values": [0, 1, 2]}}
     rows = ColumnEncoder(schema).fit_transform(frame({"x": [True, False, True]}))
     np.testing.assert_array_equal(rows.argmax(axis=1), [1, 0, 1])
     released = TablePrivatizer(60.0, schema=schema).fit_transform(frame({"x": [True, False, True]}))
@@ -85,8 +85,8 @@ def test_only_declared_columns_are_asked_for():
 
 
 def test_the_first_category_is_left_out_on_request():
-    missing = {"type": "categories", "values": ["a", "b"], "missing": "category"}
-    number = {"type": "interval", "low": 0, "high": 1, "missing": "category"}
+    missing = {"type": "category", "values": ["a", "b"], "missing": "category"}
+    number = {"type": "number", "low": 0, "high": 1, "missing": "category"}
     schema = SCHEMA | {"of": missing, "x": number, "one": ["only"]}
     people = PEOPLE.assign(of=[None, "a"], x=[None, 1.0], one="only")
     full, contrasts = (ColumnEncoder(schema, drop=drop).fit(people) for drop in (None, "first"))

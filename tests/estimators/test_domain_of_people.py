@@ -11,10 +11,10 @@ from sklearn.preprocessing import OneHotEncoder
 
 from skldp import BayesianFilter, PrivacyLedger, domain_from_transformer
 from skldp.accounting import ledger_report
-from skldp.domains._columns import Integers
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.estimators._from_estimator import query_from_estimator
 from skldp.exceptions import LedgerError
+from skldp.mechanisms import Column
 
 COLORS, SIZES = ["red", "green", "blue"], ["S", "M", "L"]
 RAW = pd.DataFrame(
@@ -28,7 +28,7 @@ def encoder():
 
 
 PEOPLE = encoder().set_output(transform="pandas").fit_transform(RAW)
-DOMAIN = domain_from_transformer(encoder(), bounds={"age": Integers(18, 99)})
+DOMAIN = domain_from_transformer(encoder(), bounds={"age": Column(18, 99, kind="integer")})
 TARGET = PEOPLE.to_numpy() @ [1.0, 2, 3, 10, 20, 30, 0.1]
 MODEL = LinearRegression().fit(PEOPLE, TARGET)
 SEEDED = "ignore::skldp.exceptions.SeededNoiseWarning"

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skldp import ColumnEncoder, TablePrivatizer
-from skldp.client import Policy
-from skldp.client._fields import NumberField, NumbersField, PairField
-from skldp.domains._declared_columns import NumberColumn
-from skldp.mechanisms import Duchi, RandomizedResponse
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector
+from skldp import ColumnEncoder, TablePrivatizer, policy_from_estimator
+from skldp.client import Field
+from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector
 from skldp.study import recommend
 
 INCOME = {"type": "number", "low": 100, "high": 500_000, "scale": "log"}
@@ -33,9 +31,9 @@ def scaled(values, low=100.0, high=500_000.0):
     "schema",
     [
         {"income": INCOME},
-        {"income": INCOME | {"type": "interval"}},
+        {"income": INCOME | {"type": "number"}},
         json.dumps({"income": INCOME}),
-        {"income": NumberColumn("income", 100, 500_000, missing="refuse", scale="log")},
+        {"income": Column(100, 500_000, missing="refuse", scale="log", name="income")},
     ],
     ids=["dict", "interval", "JSON", "column"],
 )
@@ -49,15 +47,15 @@ def test_the_feature_is_the_scaled_logarithm(frame, schema):
 
 @given(st.floats(1e-300, 1e300), st.floats(1.01, 1e6), st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=9))
 def test_numbers_outside_are_clipped_and_counted_and_those_within_are_not(low, factor, values):
-    column = NumberColumn("x", low, low * factor, missing="refuse", scale="log")
+    column = Column(low, low * factor, missing="refuse", scale="log", name="x")
     values = [*values, column.low, column.high, 0.0, -0.0, 5e-324]
     numbers = column.as_numbers(values)
     assert np.isfinite(numbers).all()
-    inside, n_moved = column.domain.clip(numbers[:, None])
+    inside, n_moved = column.clip(numbers[:, None])
     assert n_moved == sum(not column.low <= value <= column.high for value in values)
     expected = [math.log(min(max(value, column.low), column.high)) for value in values]
     np.testing.assert_allclose(inside[:, 0], expected, rtol=1e-14, atol=1e-14)
-    places = column.places(values)
+    places = column.encode_all(values)
     np.testing.assert_allclose(places, [column.encode(value) for value in values], rtol=0, atol=1e-9)
     assert np.abs(places).max() <= 1
 
@@ -70,9 +68,9 @@ def test_numbers_outside_are_clipped_and_counted_and_those_within_are_not(low, f
         (INCOME | {"low": 1e60, "high": math.nextafter(1e60, math.inf)}, "0 < low < high"),
         (INCOME | {"scale": "log10"}, "scale must be one of"),
         (INCOME | {"scale": None}, "scale must be one of"),
-        (INCOME | {"type": "integers"}, "whole=False"),
-        ({"type": "dates", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "whole=False"),
-        ({"type": "categories", "values": ["a"], "scale": "log"}, "scale must be left out for Categories"),
+        (INCOME | {"type": "integer"}, "the type 'number'"),
+        ({"type": "date", "low": "2020-01-01", "high": "2021-01-01", "scale": "log"}, "the type 'number'"),
+        ({"type": "category", "values": ["a"], "scale": "log"}, "has the options"),
     ],
 )
 def test_what_has_no_logarithm_is_refused(schema, rule):
@@ -96,14 +94,14 @@ def test_a_table_releases_the_logarithm_at_the_same_epsilon():
 
 
 def test_a_policy_has_linear_fields():
-    column = NumberColumn("income", 100, 500_000, scale="log")
+    column = Column(100, 500_000, scale="log", name="income")
     law, pair = Duchi(1.0).integer_law, RandomizedResponse(1.0, 16).integer_law
-    other = NumberColumn("age", 0, 100)
+    other = Column(0, 100, name="age")
     for make in (
-        lambda: NumberField("income", 100, 500_000, law, scale="log"),
-        lambda: NumbersField("both", (column, other), DuchiVector(1.0, 2).integer_law),
-        lambda: PairField("both", (column, other), pair, n_knots=4),
-        lambda: Policy.from_estimator(
+        lambda: Field("income", Column(100, 500_000, scale="log"), law),
+        lambda: Field("both", (column, other), DuchiVector(1.0, 2).integer_law),
+        lambda: Field("both", (column, other), pair, n_knots=4),
+        lambda: policy_from_estimator(
             TablePrivatizer(1.0, schema={"income": INCOME}).fit(pd.DataFrame({"income": VALUES})), purpose="a test"
         ),
     ):

@@ -413,7 +413,7 @@ def test_dask_releases_labels_and_categories():
 class TestTables:
     """Blocks of a table hold what its `transform` gives, in the columns that it names."""
 
-    schema = {"a": (-1, 1), "b": {"type": "categories", "values": [10, 20, 30]}}
+    schema = {"a": (-1, 1), "b": {"type": "category", "values": [10, 20, 30]}}
 
     def table(self, **settings):
         import pandas as pd

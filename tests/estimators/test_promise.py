@@ -14,9 +14,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import skldp
 from skldp import CategoricalPrivatizer, LabelPrivateClassifier, LabelRR, LabelSampler, privacy_guarantee
-from skldp.domains._columns import Interval
 from skldp.estimators._base import LocalTransformer, TargetTransformer
 from skldp.exceptions import ChangedAfterFitError
+from skldp.mechanisms import Column
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.PrivacyGuaranteeWarning")
 
@@ -161,7 +161,7 @@ IN_PLACE = {
         n_components=2, sensitivity="vocabulary", vocabulary=X[:5].copy()
     ),
     "TablePrivatizer schema": lambda: skldp.TablePrivatizer(
-        schema={name: Interval(-1, 1).to_dict() for name in ("x0", "x1", "x2")}
+        schema={name: Column(-1, 1) for name in ("x0", "x1", "x2")}
     ),
     "TablePrivatizer shares": lambda: skldp.TablePrivatizer(
         schema={"x0": (-1, 1), "x1": (-1, 1), "x2": (-1, 1)}, shares={"x0": 0.5, "x1": 0.25, "x2": 0.25}

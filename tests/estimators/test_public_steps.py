@@ -27,7 +27,7 @@ HUGE = np.finfo(np.float64).max
 NUMBERS = np.array([[0.0, -1.0, 2.5], [HUGE, -HUGE, 5e-324], [-0.0, 1e-300, 3.0], [1e200, 1.0, -1e200], [0.0] * 3])
 WORDS = np.array([["a", 1], ["unheard of", None], ["b", np.nan], [3, "c"], ["", b"\xff"], [True, 2.5]], dtype=object)
 LEVELS = {"categories": [["a", "b"], [1, 2]]}
-OR_MISSING = {j: {"type": "categories", "values": LEVELS["categories"][j], "missing": "category"} for j in (0, 1)}
+OR_MISSING = {j: {"type": "category", "values": LEVELS["categories"][j], "missing": "category"} for j in (0, 1)}
 STEPS = [
     (BoundsScaler(bounds=([-1, -2, 0], [1, 2, 9])), NUMBERS),
     (FunctionTransformer(), NUMBERS),
@@ -36,7 +36,7 @@ STEPS = [
     (Normalizer(norm="max"), NUMBERS),
     (OneHotEncoder(handle_unknown="ignore", sparse_output=False, **LEVELS), WORDS),
     (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, **LEVELS), WORDS),
-    (ColumnEncoder({0: (0, 9), 2: {"type": "interval", "low": -1, "high": 1, "missing": "category"}}), NUMBERS),
+    (ColumnEncoder({0: (0, 9), 2: {"type": "number", "low": -1, "high": 1, "missing": "category"}}), NUMBERS),
     (ColumnEncoder(OR_MISSING, handle_unknown="missing"), np.array([["a", 1], ["c", None], [None, 2.5]], dtype=object)),
     (SimpleImputer(strategy="constant", keep_empty_features=True), np.where(NUMBERS == 2.5, np.nan, NUMBERS)),
 ]

@@ -26,7 +26,7 @@ from skldp import (
     release_blocks,
 )
 from skldp.client import VectorField
-from skldp.mechanisms import Duchi
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 N = 20
 X = np.random.default_rng(0).uniform(-1, 1, (N, 2))
@@ -107,7 +107,7 @@ def test_masked_cells_of_every_type_and_every_way_in_are_refused():
     for cells, schema in (
         (np.array([["a"], ["b"]]), ["a", "b"]),
         (np.array([["2020-02-02"], ["2020-02-03"]], dtype="M8[D]"), ("2020-01-01", "2021-01-01")),
-        (np.array([[0], [1]]), {"type": "integers", "low": 0, "high": 1}),
+        (np.array([[0], [1]]), {"type": "integer", "low": 0, "high": 1}),
     ):
         for estimator in (ColumnEncoder({0: schema}), TablePrivatizer(1.0, schema={"x0": schema})):
             with pytest.raises(ValueError, match="X must not have masked cells"):
@@ -131,8 +131,8 @@ def test_a_masked_vector_is_unreadable_on_a_device(given):
     rows = np.ma.array([[0.1, 0.2, 0.3], [0.1, -999.0, 0.2]], mask=[[0, 0, 0], [0, 1, 0]])
     with pytest.raises(ValueError, match="must be vectors of 3 numbers"):
         field.encode_all({"v": given(rows)}, True)
-    assert not field.encode(rows[1]).any()
-    assert field.encode(rows[0]).any()
+    assert not field.encode({"v": rows[1]}).any()
+    assert field.encode({"v": rows[0]}).any()
 
 
 def test_a_table_of_arrow_is_read_or_refused_by_its_type():

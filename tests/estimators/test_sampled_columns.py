@@ -9,9 +9,9 @@ from skldp import CategoricalPrivatizer, TablePrivatizer
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 SCHEMA = {
     "age": (0, 10),
-    "city": {"type": "categories", "values": ["x", "y"], "missing": "category"},
+    "city": {"type": "category", "values": ["x", "y"], "missing": "category"},
     "size": ["S", "M", "L"],
-    "pay": {"type": "interval", "low": 0, "high": 4, "missing": "category"},
+    "pay": {"type": "number", "low": 0, "high": 4, "missing": "category"},
     "land": ["here"],
 }
 PEOPLE = pd.DataFrame(

@@ -6,8 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from skldp import ColumnEncoder, TablePrivatizer
-from skldp.client import Policy
+from skldp import ColumnEncoder, TablePrivatizer, policy_from_estimator
 from skldp.study._datasets import load_study_data
 from skldp.study._declared_table import DeclaredTable
 
@@ -21,7 +20,7 @@ def readers(schema, tmp_path):
     return {
         "encoder": lambda: ColumnEncoder(schema).fit(FRAME).columns_,
         "table": lambda: TablePrivatizer(1.0, schema=schema).fit(FRAME),
-        "policy": lambda: Policy.from_estimator(TablePrivatizer(1.0, schema=schema).fit(FRAME), purpose="x"),
+        "policy": lambda: policy_from_estimator(TablePrivatizer(1.0, schema=schema).fit(FRAME), purpose="x"),
         "questions": lambda: DeclaredTable.of(schema),
         "study": lambda: load_study_data(tmp_path / "t.csv", target="y", schema=schema),
     }
@@ -38,10 +37,9 @@ def readers(schema, tmp_path):
 def test_dates_are_the_same_days_wherever_they_come_from(low, high, tmp_path):
     expected = ColumnEncoder({"a": ("2020-01-01", "2024-12-31")}).fit(FRAME).columns_["a"]
     assert (expected.low, expected.high, expected.is_date) == (18262, 20088, True)
-    for kind in ("date", "dates", "interval"):
-        schema = {"a": {"type": kind, "low": low, "high": high}}
-        assert ColumnEncoder(schema).fit(FRAME).columns_ == {"a": expected}
-        assert load_study_data_of(schema, tmp_path) == {"a"}
+    schema = {"a": {"type": "date", "low": low, "high": high}}
+    assert ColumnEncoder(schema).fit(FRAME).columns_ == {"a": expected}
+    assert load_study_data_of(schema, tmp_path) == {"a"}
     assert ColumnEncoder({"a": (low, high)}).fit(FRAME).columns_ == {"a": expected}
 
 
@@ -49,19 +47,16 @@ def load_study_data_of(schema, tmp_path):
     return set(readers(schema, tmp_path)["study"]().feature_names)
 
 
-def test_the_words_of_policies_and_of_older_schemas_are_the_same():
+def test_the_words_of_policies_and_of_schemas_are_the_same():
     own = {
         "age": {"type": "number", "low": 0, "high": 100, "missing": "middle"},
         "children": {"type": "integer", "low": 0, "high": 9},
         "since": {"type": "date", "low": "2020-01-01", "high": "2024-12-31"},
         "city": {"type": "category", "values": ["Bonn", "Ulm"], "missing": "category"},
     }
-    old = {"number": "interval", "integer": "integers", "date": "dates", "category": "categories"}
-    older = {name: given | {"type": old[given["type"]]} for name, given in own.items()}
     columns = DeclaredTable.of(own).columns
     assert columns == DeclaredTable.of(json.dumps(own)).columns
-    assert columns == DeclaredTable.of(older).columns
     people = pd.DataFrame({"age": [1.0], "children": [2], "since": ["2020-01-01"], "city": ["Ulm"]})
-    policy = Policy.from_estimator(TablePrivatizer(1.0, schema=own).fit(people), purpose="x")
+    policy = policy_from_estimator(TablePrivatizer(1.0, schema=own).fit(people), purpose="x")
     written = {field["name"]: field["type"] for field in json.loads(policy.to_json())["fields"]}
     assert written == {name: given["type"] for name, given in own.items()}

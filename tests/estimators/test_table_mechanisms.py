@@ -12,9 +12,9 @@ from laws import THRESHOLD, chi_square_pvalue
 from sklearn.base import clone
 
 from skldp import TablePrivatizer
-from skldp.domains._columns import Categories
+from skldp.domains._columns import Columns
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import NumberOrMissing
@@ -28,9 +28,9 @@ GAPS = {
     "flipper": [181.0, 195.0, 210.0, 224.0],
 }
 SCHEMA = {
-    "mass": {"type": "interval", "low": 2500, "high": 6500, "missing": "category"},
-    "island": {"type": "categories", "values": ["Biscoe", "Dream", "Torgersen"], "missing": "category"},
-    "ringed": {"type": "dates", "low": "2007-01-01", "high": "2009-12-31", "missing": "category"},
+    "mass": {"type": "number", "low": 2500, "high": 6500, "missing": "category"},
+    "island": {"type": "category", "values": ["Biscoe", "Dream", "Torgersen"], "missing": "category"},
+    "ringed": {"type": "date", "low": "2007-01-01", "high": "2009-12-31", "missing": "category"},
     "flipper": (170, 235),
 }
 NAMES = ["mass", "mass_missing", "island_Biscoe", "island_Dream", "island_Torgersen", "island_missing"]
@@ -47,7 +47,7 @@ def days(text):
 @with_each_frame
 @pytest.mark.parametrize(
     "schema",
-    [SCHEMA, json.dumps(SCHEMA | {"flipper": {"type": "interval", "low": 170, "high": 235}})],
+    [SCHEMA, json.dumps(SCHEMA | {"flipper": {"type": "number", "low": 170, "high": 235}})],
     ids=["dict", "text"],
 )
 def test_a_missing_number_has_a_column_of_its_own(kind, schema):
@@ -119,7 +119,7 @@ def test_the_epsilon_is_the_sum_and_stated_by_column():
 
 def test_a_table_of_an_array_and_of_one_domain():
     rows = np.array([[1.0, np.nan], [0.0, 0.5]])
-    schema = {"x0": (0, 1), "x1": {"type": "or_missing", "number": {"type": "interval", "low": 0, "high": 1}}}
+    schema = {"x0": (0, 1), "x1": {"type": "number", "low": 0, "high": 1, "missing": "category"}}
     table = TablePrivatizer(2.0, schema=schema, transform_noise=False).fit(rows)
     np.testing.assert_array_equal(table.transform(rows), [[1, 0.5, 1], [0, 0.5, 0]])
     np.testing.assert_array_equal(clone(table).set_params(encoding="columns").fit(rows).transform(rows), rows)
@@ -152,7 +152,7 @@ def test_categories_are_released_by_the_law_that_is_named(mechanism):
 
 @pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])
 def test_estimates_have_no_bias(mechanism):
-    record = MixedRecord(Columns.of({"size": Categories(("S", "M", "L"))}), (0.7,), (mechanism,))
+    record = MixedRecord(Columns.of({"size": Column(values=("S", "M", "L"))}), (0.7,), (mechanism,))
     columns = TablePrivatizer(schema={"size": ["S", "M", "L"]}).fit(WORDS[["size"]]).columns_
     (law,) = record.parts
     if mechanism == "krr":
@@ -200,9 +200,9 @@ NOTHING = {
 @pytest.mark.parametrize(
     ("declared", "given", "middle"),
     [
-        ({"type": "interval", "low": 2, "high": 10}, 4.0, 6.0),
-        ({"type": "dates", "low": "1970-01-03", "high": "1970-01-11"}, "1970-01-05", 6.0),
-        ({"type": "categories", "values": ["a", "b"]}, "b", None),
+        ({"type": "number", "low": 2, "high": 10}, 4.0, 6.0),
+        ({"type": "date", "low": "1970-01-03", "high": "1970-01-11"}, "1970-01-05", 6.0),
+        ({"type": "category", "values": ["a", "b"]}, "b", None),
     ],
     ids=["number", "date", "category"],
 )

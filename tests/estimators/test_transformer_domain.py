@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from skldp import BoundsScaler, domain_from_transformer
-from skldp.domains._columns import Integers, Interval
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 
 CITIES, SIZES = ["Bonn", "Köln", "Ulm"], ["S", "M", "L"]
 TABLE = pd.DataFrame(
@@ -46,7 +46,12 @@ def test_fitted_and_unfitted_declare_the_same_names_and_parts():
     rows = made.fit_transform(TABLE)
     assert domain_from_transformer(made, bounds={"age": (0, 100)}) == before
     assert before.names == tuple(made.get_feature_names_out())
-    assert [part for _, part in before.parts] == [OneHot(3), Integers(0, 2), Interval(-1.0, 1.0), Interval(0, 100)]
+    assert [part for _, part in before.parts] == [
+        OneHot(3),
+        Column(0, 2, kind="integer"),
+        Column(-1.0, 1.0),
+        Column(0, 100),
+    ]
     moved = before.clip(rows)
     # An age of 130 is the only number outside.
     assert moved.n_moved == 1
@@ -85,8 +90,8 @@ def test_positions_masks_slices_and_a_remainder_are_known_after_fit():
         with pytest.raises(ValueError, match="unless the ColumnTransformer is fitted"):
             domain_from_transformer(made)
         made.fit(array)
-        domain = domain_from_transformer(made, bounds={0: (0, 100), 2: Integers(0, 9)})
-        assert [part for _, part in domain.parts] == [OneHot(3), Interval(0, 100), Integers(0, 9)]
+        domain = domain_from_transformer(made, bounds={0: (0, 100), 2: Column(0, 9, kind="integer")})
+        assert [part for _, part in domain.parts] == [OneHot(3), Column(0, 100), Column(0, 9, kind="integer")]
         assert domain.names == tuple(made.get_feature_names_out())
 
 
@@ -101,8 +106,8 @@ def test_pipelines_frozen_steps_and_what_does_nothing():
     assert domain == Columns.of(
         {
             ("city__city_Bonn", "city__city_Köln", "city__city_Ulm"): OneHot(3),
-            "size__size": Integers(0, 2),
-            "age__age": Interval(0, 100),
+            "size__size": Column(0, 2, kind="integer"),
+            "age__age": Column(0, 100),
         }
     )
 

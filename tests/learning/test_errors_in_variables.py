@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from skldp.learning._errors_in_variables import least_squares_of_releases
-from skldp.mechanisms import Noise, Piecewise
+from skldp.mechanisms import Piecewise
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 
 # What is compared with a threshold cannot fail by chance.

@@ -14,7 +14,7 @@ from skldp.learning._levels import NormLevels, pooled
 from skldp.learning._levels import _references as references
 from skldp.learning._posterior import positive_means
 from skldp.learning._tasks import N_LEVELS, Task, levels_error, levels_mechanism
-from skldp.mechanisms import Noise
+from skldp.mechanisms._noise import Noise
 
 
 def task(epsilon=1.0, radius=1.0):

@@ -9,7 +9,7 @@ import pytest
 
 from skldp.learning._moment_estimates import ReleasedProducts
 from skldp.learning._tasks import Task
-from skldp.mechanisms import Noise
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 
 RNG = np.random.default_rng(0)

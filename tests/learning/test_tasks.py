@@ -13,7 +13,8 @@ from skldp.exceptions import BudgetExhaustedError
 from skldp.learning import Person, Report
 from skldp.learning._tasks import Task
 from skldp.learning._vectors import contrasts, symmetric_matrix
-from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms import noise_from
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skldp.domains._columns import Categories, Integers, Interval, domain_from_json
+from skldp.domains._columns import Columns, domain_from_json
 from skldp.domains._domain import Anywhere, Ball, Box, Codes, FiniteSet
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 
 HUGE = str(10**400)
 # Deep enough to exceed the interpreter's limit, however it reads documents.
@@ -51,12 +51,14 @@ def test_refuses_what_is_no_domain_with_a_value_error(text):
         Anywhere(3),
         Ball(3, 2.5),
         Box((0.0, -1.0), (1.0, 5.0)),
-        Categories(("a", 1, 2.5, False), ordered=True),
+        Column(values=("a", 1, 2.5, False), ordered=True),
         Codes((3, 1)),
         FiniteSet(np.eye(2)),
-        Integers(0, 9),
-        Interval(0, 0.5),
-        Columns.of({"age": Integers(0, 99), ("x", "y"): Ball(2, 1.0), "city": Categories(("Bonn", "Ulm"))}),
+        Column(0, 9, kind="integer"),
+        Column(0, 0.5),
+        Columns.of(
+            {"age": Column(0, 99, kind="integer"), ("x", "y"): Ball(2, 1.0), "city": Column(values=("Bonn", "Ulm"))}
+        ),
     ],
     ids=lambda domain: type(domain).__name__,
 )

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from laws import THRESHOLD, binomial_pvalue, chi_square_pvalue, ks_pvalue
 
-from skldp.domains._columns import Categories, Integers, Interval
-from skldp.mechanisms import Columns, Duchi, FieldKey, Piecewise, PrivUnit, RandomizedResponse, ReleaseKey
-from skldp.mechanisms._field_key import _on_grid, law_text
+from skldp.domains._columns import Columns
+from skldp.mechanisms import Column, FieldKey, Piecewise, PrivUnit, RandomizedResponse, ReleaseKey
+from skldp.mechanisms._field_key import law_text
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Hybrid, ThreeOutputs
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
@@ -185,7 +185,8 @@ class TestTheSameAgain:
 
     def test_a_record_of_several_columns_is_one_value(self):
         record = MixedRecord(
-            Columns.of({"a": Interval(0, 8), "b": Integers(0, 9), "c": Categories(("x", "y"))}), (1.0, 1.0, 1.0)
+            Columns.of({"a": Column(0, 8), "b": Column(0, 9, kind="integer"), "c": Column(values=("x", "y"))}),
+            (1.0, 1.0, 1.0),
         )
         rows = np.array([[1.0, 3.0, 1.0], [1.0 + 1e-9, 3.0, 1.0], [1.0, 4.0, 1.0], [1.0, 3.0, 0.0]])
         bound = KEY.bind(record, rows, ["ann"] * 4)
@@ -252,7 +253,7 @@ class TestTheGrid:
         shifts = (np.arange(1000)[:, None] + 0.5) / 1000
         for share in (0.0, 0.25, 0.5, 0.999, 1.0):
             rows = np.tile(np.array([-1.0, 0.0]) + share * np.array([4.0, 1e-300]), (1000, 1))
-            moved = _on_grid(self.BOX, rows, np.tile(shifts, 2), steps)
+            moved = self.BOX.on_grid(rows, np.tile(shifts, 2), steps)
             assert (np.abs(moved.mean(axis=0) - rows[0]) <= np.array([4.0, 1e-300]) * (1e-3 / steps + 1e-12)).all()
             place = (moved[:, 0] + 1) / 4 * steps
             np.testing.assert_allclose(place, np.round(place), atol=1e-9)
@@ -261,7 +262,7 @@ class TestTheGrid:
     def test_ends_stay_whatever_the_shift(self):
         rows = np.repeat([[-1.0, 0.0], [3.0, 1e-300]], 2, axis=0)
         shifts = np.tile([[2.0**-53], [1 - 2.0**-53]], (2, 2))
-        np.testing.assert_array_equal(_on_grid(self.BOX, rows, shifts, 1024), rows)
+        np.testing.assert_array_equal(self.BOX.on_grid(rows, shifts, 1024), rows)
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("steps", [1, 1024, 2**30])

@@ -12,9 +12,9 @@ from laws import duchi_vector_law
 
 from skldp.laws._integers import law_from_dict
 from skldp.laws._numbers import BitsLaw, SampledLaw, SignsLaw
-from skldp.mechanisms import Duchi, Laplace, bitrand
+from skldp.mechanisms import Laplace, bitrand
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, ThreeOutputs
 
 PLACES = (0.25, -1.0, 0.5, 1.0)
 

@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldp import LabelPrivateClassifier, LabelRR, NumericPrivatizer, PrivacyGuarantee, privacy_guarantee
-from skldp.domains._columns import Interval
-from skldp.mechanisms import Columns
+from skldp.domains._columns import Columns
+from skldp.mechanisms import Column
 from skldp.mechanisms._guarantee import GuaranteeStep
 from skldp.mechanisms._record import MixedRecord
 
@@ -71,7 +71,7 @@ def test_what_makes_it_infinite_is_a_step():
 
 
 def test_a_table_states_each_column():
-    record = MixedRecord(Columns.of({"age": Interval(0, 100), "pay": Interval(0, 5)}), (3.0, 1.0))
+    record = MixedRecord(Columns.of({"age": Column(0, 100), "pay": Column(0, 5)}), (3.0, 1.0))
     guarantee = record.guarantee()
     assert [(step.name, step.stated) for step in guarantee.steps] == [("age", 3.0), ("pay", 1.0)]
     assert guarantee.basis.startswith("sum over 2 columns: age 3")

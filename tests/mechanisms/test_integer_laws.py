@@ -13,9 +13,9 @@ from skldp.laws._categories import ResponseLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._integers import LAWS, IntegerLaw, law_from_dict, secure_words, words_of
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
-from skldp.mechanisms import Duchi, Laplace, Piecewise, RandomizedResponse
+from skldp.mechanisms import Laplace, Piecewise, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
-from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, HybridThreeOutputs, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 EPSILONS = [1e-3, 0.5, 1.0, 2.0, 4.0, 10.0]
 POINTS = [-1.0, -0.75, -1e-9, -0.0, 0.0, 0.1, 1 / 3, 0.9999, 1.0]

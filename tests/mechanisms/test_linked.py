@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from skldp.domains._columns import Categories, Integers, Interval, domain_from_json
+from skldp.domains._columns import Columns, domain_from_json
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Box
-from skldp.mechanisms import Columns
+from skldp.mechanisms import Column
 
 BLOCKS = [OneHot(1), OneHot(3), OneHot(3, fallback=2), OneHot(1, at_most_one=True), OneHot(3, at_most_one=True)]
 BLOCKS += [OneHot(2, at_most_one=True, fallback=1), OneHot(4, at_most_one=True, fallback=-1)]
@@ -80,7 +80,7 @@ def test_no_block_is_refused(wrong):
         OneHot(**wrong)
 
 
-AGES = Columns.of({"age": Integers(0, 100), "years": Interval(0, 80), ("a", "b"): OneHot(2)})
+AGES = Columns.of({"age": Column(0, 100, kind="integer"), "years": Column(0, 80), ("a", "b"): OneHot(2)})
 WORKING = Constrained(AGES, coef=((-1, 1, 0, 0), (1, 0, 50, 0)), limits=(-14, 120), fallback=(40, 10, 1, 0))
 
 
@@ -126,7 +126,7 @@ def test_whether_somebody_is_moved_depends_on_nobody_else(seed, n_others):
         {"limits": (1, float("inf"))},
         {"limits": (True, 1)},
         {"domain": None},
-        {"domain": Categories(("a", "b"))},
+        {"domain": Column(values=("a", "b"))},
     ],
     ids=str,
 )
@@ -155,9 +155,9 @@ def test_a_document_means_its_domain(domain):
         '{"type": "one_hot", "size": 2, "at_most_one": "no"}',
         '{"type": "constrained", "domain": 3, "coef": [[1]], "limits": [1], "fallback": [0]}',
         '{"type": "constrained", "coef": [[1]], "limits": [1], "fallback": [0]}',
-        '{"type": "constrained", "domain": {"type": "interval", "low": 0, "high": 1}, "coef": [1], "limits": [1], '
+        '{"type": "constrained", "domain": {"type": "number", "low": 0, "high": 1}, "coef": [1], "limits": [1], '
         '"fallback": [0]}',
-        '{"type": "constrained", "domain": {"type": "interval", "low": 0, "high": 1}, "coef": [[1e400]], '
+        '{"type": "constrained", "domain": {"type": "number", "low": 0, "high": 1}, "coef": [[1e400]], '
         '"limits": [1], "fallback": [0]}',
         '{"type": "constrained", "domain": ' * 50_000,
     ],

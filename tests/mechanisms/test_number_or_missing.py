@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import OneDraw, assert_is_the_guarantee, intervals, lengths, logarithm
 
-from skldp.domains._columns import Categories, Integers, Interval, OrMissing, domain_from_json
+from skldp.domains._columns import domain_from_json
 from skldp.laws._odds import log_ratio
-from skldp.mechanisms import Duchi, FieldKey, Piecewise, RandomizedResponse, ReleaseKey, noise_from
+from skldp.mechanisms import Column, FieldKey, Piecewise, RandomizedResponse, ReleaseKey, noise_from
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, ThreeOutputs
 
 WORD, LAST = 2**64, 2**64 - 1
-AGE = OrMissing(Interval(0.0, 100.0))
+AGE = Column(0.0, 100.0, missing="category")
 # Its place in [-1, 1]; None is missing.
 VALUES = {None: np.nan, -1.0: 0.0, -0.3: 35.0, 0.0: 50.0, 0.5: 75.0, 1.0: 100.0}
 
@@ -171,24 +171,22 @@ def test_without_noise_it_is_the_number_within_its_bounds_or_none():
 
 
 def test_the_domain_has_a_document():
-    for domain in (AGE, OrMissing(Integers(0, 9))):
+    for domain in (AGE, Column(0, 9, kind="integer", missing="category")):
         assert domain_from_json(domain.to_json()) == domain
     for text in (
         '{"type": "or_missing", "number": {"type": "box", "low": [0], "high": [1]}}',
         '{"type": "or_missing"}',
     ):
-        with pytest.raises(ValueError, match=r"must be Interval or Integers|must have the fields"):
+        with pytest.raises(ValueError, match=r"must be an interval or integers|must have the fields"):
             domain_from_json(text)
-    with pytest.raises(ValueError, match="must be Interval or Integers"):
-        OrMissing(Categories(("a",)))
-    whole = OrMissing(Integers(0, 9)).clip(np.array([[2.4], [np.nan]]))
+    whole = Column(0, 9, kind="integer", missing="category").clip(np.array([[2.4], [np.nan]]))
     np.testing.assert_array_equal(whole.rows, [[2.0], [np.nan]])
 
 
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: NumberOrMissing(Interval(0, 1), Duchi(1.0), 9, 3, stated=1.0), "must be OrMissing"),
+        (lambda: NumberOrMissing(Column(0, 1), Duchi(1.0), 9, 3, stated=1.0), "must be a Column with missing"),
         (lambda: NumberOrMissing(AGE, Duchi(1.0), 3, 3, stated=1.0), "told_count"),
         (lambda: NumberOrMissing(AGE, Duchi(1.0), 2**64, 3, stated=1.0), "told_count"),
         (lambda: NumberOrMissing(AGE, Duchi(1.0), 9, 0, stated=1.0), "hidden_count"),

@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import ScriptedNoise, released
 
-from skldp import NumericPrivatizer
+from skldp import NumericPrivatizer, policy_from_estimator
 from skldp.client import Policy
 from skldp.laws._integers import law_from_dict
 from skldp.laws._points_law import PointsLaw
-from skldp.mechanisms import Duchi
 from skldp.mechanisms.numeric import _points
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
@@ -21,6 +20,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     mean_sampled_variance,
 )
 from skldp.mechanisms.numeric._points import Points, _program
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 
 EPSILONS = (0.1, 0.25, 0.7, 1.0, 2.0, 4.0)
 T = 2**64
@@ -167,7 +167,7 @@ def test_squares_are_not_identified():
 
 def test_a_policy_has_the_law():
     privatizer = NumericPrivatizer(1.0, mechanism="best", bounds=(0, 10)).fit(np.zeros((2, 1)))
-    policy = Policy.from_estimator(privatizer, purpose="a test")
+    policy = policy_from_estimator(privatizer, purpose="a test")
     assert Policy.from_json(policy.to_json()) == policy
     assert policy.fields[0].law.name == "points"
     assert policy.epsilon <= 1.0

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from skldp import mechanisms as door
-from skldp.domains._columns import Categories, Integers, Interval, OrMissing
+from skldp.domains._columns import Columns
 from skldp.domains._domain import FiniteSet
 from skldp.mechanisms import (
-    Columns,
-    Duchi,
+    Column,
     FieldKey,
     Gaussian,
     Laplace,
@@ -43,7 +42,14 @@ from skldp.mechanisms.categorical._one_hot import (
 )
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
-from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import (
+    Duchi,
+    DuchiVector,
+    Hybrid,
+    HybridThreeOutputs,
+    SquareWave,
+    ThreeOutputs,
+)
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
@@ -90,12 +96,12 @@ def numbers():
         BoundedFeatures(Gaussian(1.0, 1e-3, 5), low, high, n_sampled=5, stated=1.0),
     ]
     bins = [ResponseOnBins(0.5, -1.0, 1.0), *(ResponseOnBins(4.0, -1.0, 0.5, (0.9, 0.1), u) for u in (False, True))]
-    mixed = Columns.of({"a": Interval(-1, 1), "b": Integers(-2, 2), "c": Interval(0, 1)})
+    mixed = Columns.of({"a": Column(-1, 1), "b": Column(-2, 2, kind="integer"), "c": Column(0, 1)})
     bins += [MixedRecord(mixed, (0.5, 1.0, 4.0)), MixedRecord(mixed, (0.5, 1.0, 4.0), "piecewise")]
-    either = OrMissing(Interval(-1, 1))
+    either = Column(-1, 1, missing="category")
     bins += [NumberOrMissing.of(either, epsilon) for epsilon in (0.5, 3.0)]
-    bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0))]
-    bins += [MixedRecord(Columns.of({"a": Interval(-1, 1), "b": either}), (1.0, 2.0), n_sampled=1)]
+    bins += [MixedRecord(Columns.of({"a": Column(-1, 1), "b": either}), (1.0, 2.0))]
+    bins += [MixedRecord(Columns.of({"a": Column(-1, 1), "b": either}), (1.0, 2.0), n_sampled=1)]
     return [*alone, *together, *sampled, *bins]
 
 
@@ -116,9 +122,9 @@ def categorical():
     yield SubsetSelection(0.5, 300)
     yield from (kind(epsilon, 300) for kind in (OneHotLocalHashing, OneHotHadamard) for epsilon in (0.5, 3.0))
     yield OneHotHadamard(0.5, 1)
-    yield MixedRecord(Columns.of({"a": Categories((1, 2, 3)), "b": Categories(("x",))}), (0.5, 1.0))
+    yield MixedRecord(Columns.of({"a": Column(values=(1, 2, 3)), "b": Column(values=("x",))}), (0.5, 1.0))
     several = Columns.of(
-        {name: Categories(tuple(range(k))) for name, k in zip("abcdef", (3, 1, 40, 2, 7, 9), strict=True)}
+        {name: Column(values=tuple(range(k))) for name, k in zip("abcdef", (3, 1, 40, 2, 7, 9), strict=True)}
     )
     yield MixedRecord(several, (0.5,) * 6, ("oue", "sue", "subset", "hadamard", "hashing", "krr"))
     yield from (CategoricalRecord(2.0, (3, 1, 200, 2), method) for method in CATEGORICAL_MECHANISMS)

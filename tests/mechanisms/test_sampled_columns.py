@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import seeded
 
-from skldp.domains._columns import Categories, Columns, Interval, OrMissing
+from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes
-from skldp.mechanisms import estimate_frequencies
+from skldp.mechanisms import Column, estimate_frequencies
 from skldp.mechanisms._record import CategoricalRecord, MixedRecord
 from skldp.mechanisms._shares import automatic_n_asked, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse
@@ -75,7 +75,12 @@ def test_the_guarantee_is_the_largest_ratio_of_the_enumerated_law(method, sizes,
 
 def test_the_choice_does_not_depend_on_the_values():
     """Attack: a device that asks itself the column that tells most."""
-    columns = {"a": Interval(-1, 1), "b": OrMissing(Interval(0, 1)), "c": Categories((1, 2, 3)), "d": Categories((7,))}
+    columns = {
+        "a": Column(-1, 1),
+        "b": Column(0, 1, missing="category"),
+        "c": Column(values=(1, 2, 3)),
+        "d": Column(values=(7,)),
+    }
     record = MixedRecord(Columns.of(columns), (1.0,) * 4, ("piecewise", "best", "oue", "krr"), n_sampled=2)
     rows = [[-1.0, np.nan, 0, 0], [1.0, 0.5, 2, 0], [0.0, 1.0, 1, 0]]
     asked = [record.asked(record.release([row] * 30_000, seeded(3)).rows) for row in rows]
@@ -89,7 +94,7 @@ def test_the_choice_does_not_depend_on_the_values():
 
 def test_a_column_that_is_not_asked_leaves_nothing_behind():
     """Attack: read the value of a column whose mark is shown."""
-    columns = Columns.of({"a": Interval(0, 100), "b": OrMissing(Interval(0, 1)), "c": Categories((1, 2, 3))})
+    columns = Columns.of({"a": Column(0, 100), "b": Column(0, 1, missing="category"), "c": Column(values=(1, 2, 3))})
     record = MixedRecord(columns, (1.0,) * 3, n_sampled=1)
     released = record.release(np.tile([[99.0, np.nan, 2]], (500, 1)), seeded()).rows
     asked = record.asked(released)
@@ -101,7 +106,7 @@ def test_a_column_that_is_not_asked_leaves_nothing_behind():
 
 
 def test_an_unequal_record_spends_its_largest_columns():
-    columns = Columns.of({name: Categories((1, 2)) for name in "abc"})
+    columns = Columns.of({name: Column(values=(1, 2)) for name in "abc"})
     record = MixedRecord(columns, (0.5, 2.0, 1.0), n_sampled=2)
     assert record.guarantee().epsilon == pytest.approx(3.0, abs=1e-9)
     assert record.guarantee().stated == 3.0
@@ -137,7 +142,7 @@ def test_the_automatic_number_has_the_least_predicted_error(epsilon, sizes):
 
 
 def test_numbers_of_columns_are_resolved():
-    domains = [Interval(0, 1), Categories((1,)), Categories((1, 2)), OrMissing(Interval(0, 1))]
+    domains = [Column(0, 1), Column(values=(1,)), Column(values=(1, 2)), Column(0, 1, missing="category")]
     resolve = number_of_sampled_columns
     assert resolve("all", domains, 1.0, "best") is None
     assert resolve(3, domains, 1.0, "best") is None
@@ -145,20 +150,20 @@ def test_numbers_of_columns_are_resolved():
     assert resolve("auto", domains, 1.0, "best") == 1
     with pytest.raises(ValueError, match="n_sampled_features, if not 'auto' or 'all', must be"):
         resolve(4, domains, 1.0, "best")
-    numbers = [Interval(0, 1)] * 3
+    numbers = [Column(0, 1)] * 3
     assert sampled_shares(2.0, numbers, [1, 1, 2], None) == (0.5, 0.5, 1.0)
     assert sampled_shares(2.0, numbers, [1, 1, 1], 2) == (1.0, 1.0, 1.0)
 
 
 def test_a_column_with_one_value_takes_no_share():
-    domains = [Interval(0, 1), Categories((7,)), Categories((1, 2))]
+    domains = [Column(0, 1), Column(values=(7,)), Column(values=(1, 2))]
     shares = sampled_shares(2.0, domains, [1, 5, 1], None)
     assert (shares[0], shares[2]) == (1.0, 1.0)
     guarantee = MixedRecord(Columns.of(dict(zip("abc", domains, strict=True))), shares).guarantee()
     assert guarantee.stated == 2.0
     assert 1.999 < guarantee.epsilon <= 2.0
-    alone = sampled_shares(2.0, [Categories((7,))], [1], None)
-    assert MixedRecord(Columns.of({"b": Categories((7,))}), alone).guarantee().stated == 2.0
+    alone = sampled_shares(2.0, [Column(values=(7,))], [1], None)
+    assert MixedRecord(Columns.of({"b": Column(values=(7,))}), alone).guarantee().stated == 2.0
 
 
 @pytest.mark.parametrize("n_people", [4, 6, 9])

@@ -11,7 +11,8 @@ from skldp.learning import ClassificationProtocol, RegressionProtocol
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._moments import MomentsProtocol
 from skldp.learning._tasks import Task
-from skldp.mechanisms import Noise, noise_from
+from skldp.mechanisms import noise_from
+from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study import audit_epsilon
 

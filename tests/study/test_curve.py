@@ -120,7 +120,7 @@ def test_a_released_table_of_texts_has_a_clean_counterpart(fixed_noise):
     pd = pytest.importorskip("pandas")
     city = pd.Series(np.where(y, "Ulm", "Bonn")).where(X[:, 2] < 1, None)
     people = pd.DataFrame({"age": X[:, 1], "city": city})
-    of_city = {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"}
+    of_city = {"type": "category", "values": ["Bonn", "Ulm"], "missing": "category"}
     table = TablePrivatizer(schema={"age": (-5, 5), "city": of_city})
     model, name = make_pipeline(table, LogisticRegression()), "tableprivatizer__epsilon"
     assert privacy_utility_curve(model, people, y, param_name=name, epsilons=[8.0], cv=2).clean_mean > 0.9

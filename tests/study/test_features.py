@@ -23,9 +23,9 @@ PEOPLE = pd.DataFrame(
 )
 SCHEMA = {
     "island": ["Torgersen", "Biscoe", "Dream"],
-    "size": {"type": "categories", "values": ["S", "M", "L"], "ordered": True},
-    "since": {"type": "dates", "low": "2020-01-01", "high": "2020-12-31"},
-    "age": {"type": "interval", "low": 20, "high": 80},
+    "size": {"type": "category", "values": ["S", "M", "L"], "ordered": True},
+    "since": {"type": "date", "low": "2020-01-01", "high": "2020-12-31"},
+    "age": {"type": "number", "low": 20, "high": 80},
 }
 
 
@@ -67,8 +67,8 @@ def test_missing_values_are_refused_or_filled_as_declared(tmp_path):
     assert data.n_filled == 3
     assert data.X[[2, 3]].tolist() == [[0, 0, 1, 50], [1, 0, 0, 50]]
     own = {
-        "sex": {"type": "categories", "values": ["f", "m"], "missing": "category"},
-        "age": {"type": "interval", "low": 10, "high": 90, "missing": "middle"},
+        "sex": {"type": "category", "values": ["f", "m"], "missing": "category"},
+        "age": {"type": "number", "low": 10, "high": 90, "missing": "middle"},
     }
     assert load_study_data(path, target="sick", schema=own).X.tolist() == data.X.tolist()
 

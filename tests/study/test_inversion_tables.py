@@ -7,18 +7,17 @@ import pytest
 from inversion_tables import audit_table, cell_likelihood, declared_cells, record_epsilons
 
 from skldp import TablePrivatizer
-from skldp.domains._columns import Interval, OrMissing
-from skldp.mechanisms import Duchi, Piecewise
+from skldp.mechanisms import Column, Piecewise
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
-from skldp.mechanisms.numeric._unit_mechanisms import Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Hybrid, HybridThreeOutputs, SquareWave, ThreeOutputs
 from skldp.study._inversion import inversion_bound, pairwise_share
 
 pd = pytest.importorskip("pandas")
 
 SCHEMA = {
     "age": (0, 100),
-    "city": {"type": "categories", "values": ["Bonn", "Ulm"], "missing": "category"},
+    "city": {"type": "category", "values": ["Bonn", "Ulm"], "missing": "category"},
     "since": ("2020-01-01", "2024-12-31"),
 }
 PEOPLE = pd.DataFrame(
@@ -67,7 +66,7 @@ def test_sets_tell_categories_apart_as_their_likelihood_does(name):
 
 
 def test_the_likelihood_of_a_number_that_may_be_missing_is_a_law():
-    law = NumberOrMissing(OrMissing(Interval(10, 30)), Duchi(0.8), 2**63, 2**62, stated=2.0)
+    law = NumberOrMissing(Column(10, 30, missing="category"), Duchi(0.8), 2**63, 2**62, stated=2.0)
     size = law.unit.integer_law.magnitude
     released = np.array([[np.nan], [20 - 10 * size], [20 + 10 * size]])
     for value, told, mean in [(np.nan, 0.5, 0.0), (26.0, 0.25, 0.6), (10.0, 0.25, -1.0)]:
@@ -106,7 +105,7 @@ def test_records_are_recovered_within_the_bound(mechanism, epsilon, fixed_noise)
 
 @pytest.mark.parametrize("mechanism", ["sue", "oue", "subset", "hashing", "hadamard", "best"])
 def test_sets_of_categories_and_missing_numbers_are_recovered_within_the_bound(mechanism, fixed_noise):
-    schema = {"age": {"type": "interval", "low": 0, "high": 100, "missing": "category"}, "city": list("abcde")}
+    schema = {"age": {"type": "number", "low": 0, "high": 100, "missing": "category"}, "city": list("abcde")}
     people = pd.DataFrame(product([10.0, np.nan, 90.0], "abcde"), columns=list(schema))
     table = TablePrivatizer(6.0, schema=schema, category_mechanism={"city": mechanism}).fit(people)
     result = audit_table(table, people, n_trials=2_000, confidence=0.999999, seed=0)

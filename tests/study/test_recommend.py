@@ -23,9 +23,9 @@ pd = pytest.importorskip("pandas")
 PEOPLE = {
     "age": (0, 100),
     "city": ["Bonn", "Köln", "Ulm"],
-    "size": {"type": "categories", "values": ["S", "M", "L"], "ordered": True},
+    "size": {"type": "category", "values": ["S", "M", "L"], "ordered": True},
     "sick": [False, True],
-    "dose": {"type": "interval", "low": -2, "high": 2, "missing": "middle"},
+    "dose": {"type": "number", "low": -2, "high": 2, "missing": "middle"},
 }
 ROWS = pd.DataFrame(
     {
@@ -150,8 +150,8 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
 
 def test_a_model_takes_missing_values_and_dates_and_refuses_undeclared_categories():
     schema = {
-        "age": {"type": "interval", "low": 0, "high": 100, "missing": "category"},
-        "city": {"type": "categories", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"},
+        "age": {"type": "number", "low": 0, "high": 100, "missing": "category"},
+        "city": {"type": "category", "values": ["Bonn", "Köln", "Ulm"], "missing": "category"},
         "since": ("2020-01-01", "2024-12-31"),
     }
     people = pd.DataFrame(
@@ -163,7 +163,7 @@ def test_a_model_takes_missing_values_and_dates_and_refuses_undeclared_categorie
         }
     )
     model = recommend(schema, "classification", 4.0, 10_000, target=["a", "b"]).estimator
-    assert "NumberColumn('since', 2020-01-01 to 2024-12-31, missing: refuse)" in repr(model)
+    assert "Column('since', date, 2020-01-01 to 2024-12-31)" in repr(model)
     with pytest.raises(ValueError, match="Column 'city' must hold only the declared 3 values"):
         model[0].fit_transform(people)
     people["city"] = ["Köln", None, None, "Ulm"]
@@ -236,7 +236,7 @@ def test_the_error_of_frequencies_is_that_of_all_values_of_a_column(fixed_noise)
         (TABLE, "regression", {"target": ["a", "b"]}, "must be numbers on a linear scale"),
         (TABLE, "classification", {"target": (0, 1)}, "declared classes"),
         (
-            {"age": (0, 9), "sick": {"type": "categories", "values": [0, 1], "missing": "category"}},
+            {"age": (0, 9), "sick": {"type": "category", "values": [0, 1], "missing": "category"}},
             "classification",
             {"target": "sick"},
             "without missing ones",

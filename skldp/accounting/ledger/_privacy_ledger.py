@@ -294,7 +294,7 @@ class PrivacyLedger(LedgerReader):
             Name of a fixed attribute, such as ``"employment"``, with :class:`~skldp.mechanisms.RandomizedResponse`, or
             with the ``mechanism_`` of a :class:`~skldp.CategoricalPrivatizer` of one column by ``"sue"`` or ``"oue"``.
             Releases of one part are counted together by their outputs, so opposite outputs cost little. With
-            :class:`~skldp.mechanisms.Duchi` for one number, the name of a declared feature. The release is then
+            ``Duchi`` for one number, the name of a declared feature. The release is then
             counted as a query for that feature, with all other answers about the record. So is a release by
             randomized response whose part is the list of the declared features of a one-hot block. A person's value of
             a part must not change.

@@ -24,7 +24,8 @@ from scipy.optimize import linprog
 
 from skldp._arrays import Bools, Floats, Ints
 from skldp.accounting._units import LARGEST
-from skldp.domains._columns import Columns, Integers, Interval
+from skldp.domains._column import Column
+from skldp.domains._columns import Columns
 from skldp.domains._constraints import Constrained, OneHot
 from skldp.domains._domain import Box, Domain
 
@@ -122,9 +123,9 @@ def _write_out(
     columns = slice(start, start + domain.n_features)
     if isinstance(domain, Box):
         region.box[:, columns] = domain.ends
-    elif isinstance(domain, Interval | Integers):
-        region.box[:, start] = float(domain.low), float(domain.high)
-        region.integer[start] = isinstance(domain, Integers)
+    elif isinstance(domain, Column) and not domain.has_codes and not domain.may_be_nan:
+        region.box[:, start] = domain.ends
+        region.integer[start] = domain.whole
     elif isinstance(domain, OneHot):
         region.box[1, columns] = 1.0
         region.integer[columns] = True
@@ -141,7 +142,7 @@ def _write_out(
             rows.append((row, float(limit)))
     else:
         raise ValueError(
-            "The domain of a ledger or filter must consist of Interval, Integers, Box, OneHot, Columns or "
+            "The domain of a ledger or filter must consist of Column (of numbers), Box, OneHot, Columns or "
             f"Constrained; got {type(domain).__name__}."
         )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats, Ints
 from skldp._checks import check_choice, check_epsilon, check_integer
-from skldp.domains._columns import OrMissing
+from skldp.domains._column import Column
 from skldp.domains._domain import Box
 from skldp.laws._categories import bernoulli
 from skldp.laws._few_answers import worst_quadratic
@@ -285,35 +285,36 @@ class NumberOrMissing(RowMechanism):
               \quad \varepsilon_M.
     """
 
-    values: OrMissing
+    values: Column
     unit: UnitMechanism
     told_count: int
     hidden_count: int
     stated: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, OrMissing):
-            raise ValueError(f"values must be OrMissing; got {self.values!r}.")
+        if not isinstance(self.values, Column) or not self.values.may_be_nan:
+            raise ValueError(f"values must be a Column with missing='category'; got {self.values!r}.")
         check_integer("hidden_count", self.hidden_count, least=1, most=TWO_64 - 2)
         check_integer("told_count", self.told_count, least=self.hidden_count + 1, most=TWO_64 - 1)
         # Raises on a mechanism of several numbers together.
         _ = self.number
 
     @classmethod
-    def of(cls, values: OrMissing, epsilon: float, mechanism: str = "best") -> "NumberOrMissing":
+    def of(cls, values: Column, epsilon: float, mechanism: str = "best") -> "NumberOrMissing":
         """Make the one with the least variance at an epsilon."""
         check_epsilon(epsilon)
         unit, told, hidden = _least_variance(float(epsilon), mechanism)
         return cls(values, unit, told, hidden, stated=float(epsilon))
 
     @property
-    def domain(self) -> OrMissing:
+    def domain(self) -> Column:
+        """The number, or none."""
         return self.values
 
     @cached_property
     def number(self) -> BoundedFeatures:
         """The release of the number alone."""
-        low, high = float(self.values.number.low), float(self.values.number.high)
+        low, high = self.values.ends
         return BoundedFeatures(self.unit, (low,), (high,), n_sampled=1, stated=self.stated)
 
     @property
@@ -343,14 +344,14 @@ class NumberOrMissing(RowMechanism):
     def unbiased(self, released: Floats) -> Floats:
         """Return unbiased scores of the number (the middle if it is missing) and of the missing bit, shape (n, 2)."""
         missing = np.isnan(released)
-        p, q, middle = self.told_probability, self.hidden_probability, self.values.middle
+        p, q, middle = self.told_probability, self.hidden_probability, self.values.center
         number = middle + np.where(missing, 0.0, released - middle) / (1 - q)
         return np.column_stack([number, unbiased_share(missing.astype(np.float64), p, q)])
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         missing = np.isnan(rows)
         there = workspace.take("there", rows.shape, out.dtype)
-        there[...] = np.where(missing, self.values.middle, rows)
+        there[...] = np.where(missing, self.values.center, rows)
         self.number._draw(there, noise, out, workspace)
         words = workspace.take("words", rows.shape, np.uint16)
         told, hidden = (workspace.take(name, rows.shape, bool) for name in ("told", "hidden"))

@@ -45,7 +45,7 @@ class Duchi(UnitLawMechanism):
 
     Examples
     --------
-    >>> from skldp.mechanisms import Duchi
+    >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
     >>> round(Duchi(1.0).worst_variance, 3)
     4.683
     """
