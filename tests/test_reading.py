@@ -223,3 +223,11 @@ def test_an_error_says_row_column_and_type_and_no_value():
 )
 def test_labels_of_different_values_differ(values):
     assert len(set(value_labels(values))) == len(values)
+
+
+def test_a_text_is_no_number_unless_it_is_of_a_text_file():
+    for text in ("1", "1.0", "1e0", "+1", "1.", "001", " 1 "):
+        assert NumberReader().read(text) is CodeReader((0, 1)).read(text) is UNREADABLE
+        assert NumberReader(text=True).read(text) == CodeReader((0, 1), text=True).read(text) == 1
+    for text in ("one", "1_0", "nan", "inf", "infinity", "0x1", "1,0", "1e", ".", "", "\u0661", "1" * 5000, "1e999"):
+        assert NumberReader(text=True).read(text) is CodeReader((0, 1), text=True).read(text) is UNREADABLE

@@ -104,3 +104,8 @@ def test_what_is_printed_is_escaped_all_the_same(hidden):
     assert escaped(hidden) == shown.replace("\\x1b[2K", "\\x1b[2K")
     assert in_html(f"<{hidden}") == f"&lt;{shown}"
     assert hidden not in html_table(f"a{hidden}", [(f"b{hidden}", f"c{hidden}")], [f"d{hidden}", "e"])
+
+
+@pytest.mark.parametrize("text", ["\u200cx", "a\u200d", "x \u200c", "年\u200c\u200c", "1\u200d2", "年、\u200d"])
+def test_joiners_stand_after_what_they_join(text):
+    assert not is_visible(text)

@@ -177,7 +177,7 @@ def mean_errors(
             for name, laws in baseline_laws(epsilon, n_features, n_bits, n_integer_bits).items():
                 columns = len(laws)
                 box = Box.of(-everywhere[:columns], everywhere[:columns])
-                flip = BitFlip(encoding, laws, box, n_sampled=columns)
+                flip = BitFlip(box, encoding, laws, n_sampled=columns)
                 values = np.repeat(x[:, None], columns, axis=1)
                 add(name, epsilon, flip.bias(values), flip.variance(values), exact_epsilon(laws, n_features))
             for name, key in _NUMERIC.items():

@@ -24,6 +24,10 @@ from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
 
+def always(*arguments, **options):
+    return True
+
+
 def asked_to_the_edge(coef, intercept, bounds, epsilon):
     """A linear query whose output bounds are its exact range, so that rounding takes it a hair past its own ramp."""
     ends = np.array([bounds[0] * coef + intercept, bounds[1] * coef + intercept])
@@ -258,3 +262,14 @@ def test_a_tree_must_end():
     query = RegressionQuery("truncated", [1.0], 0.0, (0, 1), 1.0)
     with pytest.raises(ValueError, match="precede their children"):
         certified_loss([query], [1], np.array([[-1.0], [1.0]]), [Proof(tree, lambda leaves, low, high: low)], [])
+
+
+def test_verification_adds_up_epsilons_itself(monkeypatch):
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
+    monkeypatch.setattr(_decide, "_epsilons_admit", always)
+    with closing(PrivacyLedger(0.6, bounds=(-1, 1), rule="basic")) as ledger:
+        for _ in range(2):
+            assert ledger.answer(query, ["ann"], lambda people: [0], repeat=True).accepted[0]
+        # Nor does it add up as they do.
+        monkeypatch.setattr(_decide, "charge_of", lambda query: 0)
+        assert ledger.verify().problems[0] == "Release 2 took 1 people ('ann') over their budget of 0.6."

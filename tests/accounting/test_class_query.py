@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from laws import OneDraw, assert_is_the_guarantee, intervals, lengths
 
 from skldp import PrivacyLedger
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
-from skldp.accounting._class_query import ClassQuery
+from skldp.accounting._class_query import ClassQuery, loss_of_classes
 from skldp.accounting._query import ReleaseQuery
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import RandomizedResponse, noise_from
@@ -151,3 +152,12 @@ def test_answers_that_pull_apart_cost_less_than_their_sum():
     truth = float(np.ptp(THREE.log_likelihood(0, points) + LINE.log_likelihood(1, points)))
     found = realized_loss([THREE, LINE], [0, 1], bounds=(-1, 1))
     assert found.lower - 1e-9 <= truth <= found.upper < truth + 0.05
+
+
+def test_infinity_and_nan_are_the_largest_numbers():
+    query = ClassQuery([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0, 0.0], 1.0)
+    assert query.classes([[np.inf, 0.0], [-np.inf, 0.0], [np.nan, 0.0]]).tolist() == [1, 2, 2]
+
+
+def test_charges_are_rounded_up():
+    assert Fraction(loss_of_classes([(THREE, 0)] * 3)) > 3 * Fraction(THREE.exact_epsilon)

@@ -100,3 +100,27 @@ def test_answers_gaussians_and_labels_share_a_budget_with_a_delta(fixed_noise):
         assert n_ann == 2 + (zcdp_budget(1.0, 1e-5) - rho) // each
         assert ledger.verify().ok
         assert (ledger.realized_loss(["ann", "bob"]) <= 1.0).all()
+
+
+@pytest.mark.parametrize("rule", ["basic", "approximate"])
+def test_what_is_told_of_concentrated_privacy_is_its_sum_rounded_up(tmp_path, rule, fixed_noise):
+    """Against fractions of the mechanisms' own integers, and what (epsilon, delta) makes of them."""
+    path, delta, query, label = tmp_path / "a.ledger", 1e-5, linear(1, 0.05), rr(0.1)
+    exact = Fraction(label.guarantee().epsilon) ** 2 / 2 + 3 * Fraction(query.exact_epsilon) ** 2 / 2
+    settings = {"rule": "basic"} if rule == "basic" else {"rule": rule, "delta": delta}
+    with PrivacyLedger(1.0, bounds=(-1, 1), path=path, **settings) as ledger:
+        if rule == "approximate":
+            ledger.release(gaussian(0.3, 1e-6), [[0.2, 0.9]], ["ann"])
+            exact += Fraction(gaussian(0.3, 1e-6).zcdp)
+        ledger.release(label, [[0]], ["ann"])
+        for _ in range(3):
+            ledger.answer(query, ["ann"], lambda people: [1], repeat=True)
+        told = ledger.report()["zcdp_quantiles"]["1"]
+        assert exact <= Fraction(told) <= exact * (1 + Fraction(1, 10**12))
+        if rule == "approximate":
+            spent = told + 2 * math.sqrt(told * math.log(1 / delta))
+            assert ledger.realized_loss(["ann"])[0] == pytest.approx(spent, rel=1e-12)
+        ledger.erase("ann")
+        assert Fraction(ledger.report()["zcdp_quantiles"]["1"]) >= exact
+    report = ledger_report(path)
+    assert report["zcdp_quantiles"]["1"] == pytest.approx(told, rel=1e-12)

@@ -1,3 +1,4 @@
+import copy
 import os
 import pickle
 import sqlite3
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_children import start
 from postgres_server import edit_as_no_program_should
+from sklearn.base import clone
 
 from skldp import PrivacyLedger
 from skldp.accounting import ledger_report
@@ -490,4 +492,42 @@ def test_a_draw_that_is_refused_elsewhere_leaves_no_domain_behind(place):
     for number in range(12):
         ledger.answer(_question(number), ["ann"], outputs_of(1))
     assert ledger.realized_loss(["ann"]).item() <= 1
+    assert ledger.verify().ok
+
+
+def test_a_pickle_does_not_lead_to_another_ledger_of_the_same_name(tmp_path):
+    ledger = PrivacyLedger(1.0, path=tmp_path / "a.ledger")
+    pickled = pickle.dumps(ledger)
+    ledger.close()
+    del ledger
+    for name in ("a.ledger", "a.ledger.lock"):
+        (tmp_path / name).unlink()
+    PrivacyLedger(1.0, path=tmp_path / "a.ledger").close()
+    with pytest.raises(LedgerError, match="is not the one that was"):
+        pickle.loads(pickled)
+
+
+def test_copies_are_the_same_ledger(place):
+    for path in (":memory:", place):
+        ledger = PrivacyLedger(1.0, bounds=(-1, 1), path=path)
+        assert copy.copy(ledger) is copy.deepcopy(ledger) is clone(ledger, safe=False) is ledger
+        assert pickle.loads(pickle.dumps(ledger)) is ledger
+        assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
+
+
+def test_settings_of_a_failed_answer_are_not_declared(place):
+    ledger = PrivacyLedger(1.0, path=place)
+    declared = {"bounds": (0, 1), "features": ["age"]}
+    with pytest.raises(ValueError, match="draw must return"):
+        ledger.answer(linear(1), ["a"], lambda people: [7], declare=declared)
+    assert ledger.bounds is None
+    assert ledger.features is None
+    PrivacyLedger.open(place).declare(bounds=(0, 2))
+    with pytest.raises(LedgerError, match=r"bounds=\(0.0, 2.0\); got \(0.0, 1.0\)"):
+        ledger.answer(linear(1), ["a"], outputs_of(1), declare=declared)
+    assert ledger.features is None
+    declared["bounds"] = (0, 2)
+    ledger.answer(linear(1), ["a"], outputs_of(1), declare=declared)
+    assert ledger.bounds == (0.0, 2.0)
+    assert ledger.features == PrivacyLedger.open(place).features == ("age",)
     assert ledger.verify().ok

@@ -67,3 +67,22 @@ def test_a_key_that_can_be_guessed_is_refused(key):
 def test_a_key_is_not_stored(place):
     new_ledger(place).answer(linear(1), ["a"], ones, idempotency_key=KEY)
     assert KEY not in str(run_at(place, "SELECT * FROM releases"))
+
+
+def test_a_refusal_is_told_again(place):
+    """Also where there is an earlier answer, which the call did not ask for."""
+    ledger = new_ledger(place, epsilon=0.5)
+    ledger.answer(linear(1), ["a"], ones)
+    asked = {"query": linear(1), "ids": ["a", "b"], "draw": ones, "repeat": True, "idempotency_key": KEY}
+    assert ledger.answer(**asked).outputs.tolist() == ledger.answer(**asked).outputs.tolist() == [-1, 1]
+
+
+def test_a_call_that_asked_nobody_anew_serves_the_same_again(place):
+    ledger = new_ledger(place)
+    ledger.answer(linear(1), ["a"], lambda rows: [0])
+    first = ledger.answer(linear(1), ["a"], ones, idempotency_key=KEY)
+    ledger.answer(linear(1), ["a"], ones, repeat=True)
+    again = ledger.answer(linear(1), ["a"], ones, idempotency_key=KEY)
+    assert first.outputs.tolist() == again.outputs.tolist() == [0]
+    assert ledger.answer(linear(1), ["a"], ones).outputs.tolist() == [1]
+    assert ledger.verify().ok

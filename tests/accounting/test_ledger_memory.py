@@ -75,3 +75,24 @@ def test_no_loss_is_foreseen_where_something_was_released():
     assert decisions == [True, True]
     assert np.isfinite(after[0]).all()
     assert np.isinf(after[1]).all()
+
+
+def test_nothing_is_remembered_beside_answers_that_the_table_does_not_know():
+    rng = np.random.default_rng(0)
+    with PrivacyLedger(0.7, bounds=(-1, 1)) as ledger:
+        for kind in ("linear", "linear", "linear", "linear"):
+            ledger.answer(query_of(rng, kind), ["ann"], lambda rows: [1])
+        assert np.isfinite(ledger._state.cache.losses_of(np.array([0])))
+        ledger.answer(query_of(rng, "logistic", epsilon=0.01), ["ann"], lambda rows: [1])
+        assert np.isinf(ledger._state.cache.losses_of(np.array([0])))
+        ledger.answer(query_of(rng, "linear", epsilon=0.01), ["ann"], lambda rows: [1])
+        assert np.isinf(ledger._state.cache.losses_of(np.array([0])))
+
+
+def test_a_history_that_memory_settles_is_not_read(monkeypatch):
+    with PrivacyLedger(1.0, bounds=(-1, 1)) as ledger:
+        query = RegressionQuery("linear", [1.0, 0.5, -0.5], 0.0, (-2, 2), 0.3)
+        for output in (1, 0, 1, 0):
+            ledger.answer(query, ["ann"], lambda rows, o=output: [o], repeat=True)
+        monkeypatch.setattr("skldp.accounting._decide.linear_decisions", None)
+        assert ledger.answer(query, ["ann"], lambda rows: [1], repeat=True).accepted.all()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
+from skldp.accounting._query import query_from_json
 from skldp.exceptions import LedgerError
 from skldp.mechanisms import noise_from
 
@@ -132,3 +133,16 @@ def test_what_is_no_such_question_is_refused(change, match):
     fields = {"coef": THREE.coef, "intercept": THREE.intercept, "position": 0, "epsilon": 0.5}
     with pytest.raises(ValueError, match=match):
         SoftmaxQuery(**fields | change)
+
+
+def test_every_row_of_numbers_has_an_answer():
+    huge = SoftmaxQuery([[1e99], [-1e99]], [1e100, 0.0], 0, 1.0)
+    with np.errstate(all="raise"):
+        for row in (math.nan, math.inf, -math.inf, 1e300, 0.0, -1e-320):
+            assert 0.0 <= huge.unit_response([[row]])[0] <= 1.0
+
+
+def test_json_gives_the_same_question_back():
+    again = query_from_json(THREE.to_json())
+    assert (again.key, again.to_json(), type(again)) == (THREE.key, THREE.to_json(), SoftmaxQuery)
+    assert SoftmaxQuery(THREE.coef, THREE.intercept, 1, 0.7).key != THREE.key

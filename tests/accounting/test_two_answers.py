@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skldp.accounting import FiniteQuery, shuffled
+from skldp.accounting import shuffled
 from skldp.mechanisms import RandomizedResponse
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 from skldp.shuffle import _two_answers
 from skldp.shuffle._blanket_laws import pair_laws
@@ -102,18 +101,3 @@ def test_the_accountant_of_google_agrees_on_our_masses():
                 for order in (laws, laws[::-1])
             ]
             assert max(found) == pytest.approx(ours, abs=1e-6)
-
-
-def test_an_answer_that_tells_its_feature_is_more_than_two():
-    bounds = {"low": (0.0, 0.0), "high": (1.0, 1.0)}
-    several = BoundedFeatures(Duchi(1.0), n_sampled=1, stated=1.0, **bounds)
-    assert pair_laws(several).chances is None
-    alone = BoundedFeatures(Duchi(1.0), n_sampled=1, stated=1.0, low=(0.0,), high=(1.0,))
-    assert pair_laws(alone).chances is not None
-
-
-def test_a_query_of_two_answers_has_the_ends_of_its_table():
-    query = FiniteQuery.from_probabilities([[0.2, 0.8], [0.5, 0.5], [0.7, 0.3]])
-    low, high = pair_laws(query).chances
-    assert float(low) == pytest.approx(0.3)
-    assert float(high) == pytest.approx(0.8)

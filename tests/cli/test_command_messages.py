@@ -161,3 +161,11 @@ def test_bytes_of_a_typed_file_that_are_not_utf_8_are_not_shown(run, tmp_path, e
         assert f"people.{ending} is no {ending.capitalize()} file that can be read" in err
         assert not found_in(err)
         assert [one.name for one in tmp_path.iterdir()].count("reports.arrow") == 0
+
+
+@pytest.mark.parametrize("case", ["a string in a column", "a rare class", "no header"])
+def test_a_study_refuses_it_in_one_line(case, run, tmp_path):
+    path = write(tmp_path / "people.csv", BAD[case][0])
+    code, out, err = run("study", path, "--target", "sick", "--bounds", "0,1")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert not found_in(out + err)

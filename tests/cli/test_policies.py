@@ -459,3 +459,20 @@ def test_a_policy_of_pairs_is_made_shown_planned_and_collected(run, tmp_path):
     # Numbers are rounded to both ends: a share of 0 would look like that of people aged 0.
     assert re.search(r"^rounded to 100: rounded to 2020-01-01 ", said, re.MULTILINE)
     assert re.search(r"^rounded to 0: Ulm ", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("sampled", "n_sampled"), [("auto", 2), ("1", 1), ("all", None)])
+def test_a_policy_may_ask_some_of_its_columns(run, tmp_path, sampled, n_sampled):
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    given = ("--epsilon", 8, "--sampled", sampled, "--category-mechanism", "best", "-o", "some.json")
+    assert run("policy", "new", "schema.json", "--purpose", "some", *given)[0] == 0
+    made = Policy.load(tmp_path / "some.json")
+    assert made.n_sampled == n_sampled
+    assert made.epsilon <= 8
+    shown = run("policy", "show", "some.json")[1]
+    assert ("each person is asked" in shown) == (n_sampled is not None)
+    assert run("policy", "check", "some.json", "--most", 8)[0] == 0
+    for bad in ("6", "0", "some"):
+        code, said, wrong = run("policy", "new", "schema.json", "--purpose", "x", "--sampled", bad, "-o", "bad.json")
+        assert (code, said) == (2, "")
+        assert "--sampled must be" in wrong or "n_sampled_features" in wrong

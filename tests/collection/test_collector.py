@@ -605,3 +605,71 @@ def test_estimates_are_within_their_bounds_and_their_intervals_for_all_people_an
                 if ends == (0, 1) and known.all():
                     assert found.values.sum() == pytest.approx(len(found.values) / (3 if name == "c" else 8))
     assert beyond > 20
+
+
+@pytest.mark.parametrize("where", ["city=Ulm", ["city"], {"city"}, ("city", "Ulm")])
+def test_a_filter_that_is_no_dict_is_refused(collector, where):
+    for ask in (collector.mean, collector.histogram, collector.variance):
+        with pytest.raises(TypeError, match=f"where must be a dict such as .*; got {type(where).__name__}"):
+            ask("age", where=where)
+    with pytest.raises(TypeError, match="where must be a dict"):
+        collector.frequencies("city", where=where)
+
+
+@pytest.mark.parametrize("policy", [None, "policy.json", {"fields": []}])
+def test_a_collector_needs_a_policy(policy):
+    with pytest.raises(TypeError, match=f"policy must be a Policy.*; got {type(policy).__name__}"):
+        Collector(policy)
+
+
+def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
+    grouped = collector.mean("pay", by="city")
+    assert grouped.moved_by(0.0).tolist() == [0.0, 0.0, 0.0]
+    assert grouped.moved_by(1.0).tolist() == [np.inf] * 3
+    assert collector.frequencies("city", consistent="likelihood").moved_by(0.01).tolist() == [1.0] * 3
+    for share in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="share must be from 0 to 1"):
+            grouped.moved_by(share)
+
+
+def test_an_interval_of_equal_answers_holds_their_mean():
+    """By a rounding the end of an interval lay beyond the estimate."""
+    field = NumberField("pay", 0.3, 7.7, Duchi(12.0).integer_law)
+    policy = Policy("a test", (field,))
+    for value, n in itertools.product((0.3, 7.7), range(2, 40)):
+        made = Collector(policy)
+        for one in policy.release_table({"pay": [value] * n}):
+            made.add(one)
+        found = made.mean("pay")
+        assert found.low <= found.values <= found.high
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 60.0])
+def test_reports_that_are_alike_have_a_standard_error(epsilon):
+    """Three equal answers had a standard error of 0, beside an interval of all shares."""
+    smokes = CategoryField("smokes", ("no", "yes"), RandomizedResponse(epsilon, 2).integer_law)
+    pay = NumberField("pay", 0, 10, SquareWave(epsilon).integer_law)
+    policy = Policy("a test", (smokes, pay))
+    made = Collector(policy)
+    for id in range(3):
+        made.add(policy.vector({"smokes": "yes", "pay": 5}, bytes([id] * 16) + bytes(400)))
+    assert made.n_reports == 3
+    for found in (made.frequencies("smokes"), made.mean("pay"), made.variance("pay")):
+        assert (found.standard_errors > 0.3).all()
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
+def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
+    """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""
+    policy = Policy("a test", (NumberField("age", 0, 100, SquareWave(4.0).integer_law),))
+    rng, n_held, widths = np.random.default_rng(0), np.zeros(3), []
+    for _ in range(20):
+        made = Collector(policy)
+        for _ in range(300):
+            made.add(policy.vector({"age": value}, rng.bytes(160)))
+        found = made.quantiles("age")
+        widths.append(found.high - found.low)
+        n_held += (found.low <= value) & (value <= found.high)
+    assert (n_held >= 17).all()
+    assert (np.median(widths, axis=0) <= 7).all()

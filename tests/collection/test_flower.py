@@ -9,6 +9,7 @@ import pytest
 from skldp.client import DeviceLedger
 from skldp.collection import _flower as module
 from skldp.exceptions import BudgetExhaustedError
+from skldp.flower import flower_client_app, flower_server_app
 from skldp.learning import RegressionProtocol, Report
 
 N, EPSILON = 40, 8.0
@@ -197,3 +198,20 @@ def test_what_is_no_report_of_the_task_is_left_out(told):
     assert list(module._checked(task, told, 3)) == []
     fine = {"report": Report(task.hash, 3, (0,) * width).to_json()}
     assert len(list(module._checked(task, fine, 3))) == 1
+
+
+def test_settings_are_refused_before_flower_is_needed(tmp_path):
+    for purpose in ("", None):
+        with pytest.raises(ValueError, match="purpose"):
+            flower_client_app(people, purpose=purpose)
+    for wrong in ({"least_nodes": 0}, {"timeout": -1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            flower_server_app(protocol, tmp_path / "state", **wrong)
+
+
+def test_without_flower_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "flwr", None)
+    with pytest.raises(ImportError, match=r"skldp\[flower\]"):
+        flower_client_app(people, purpose="a test")
+    with pytest.raises(ImportError, match=r"skldp\[flower\]"):
+        flower_server_app(protocol, tmp_path / "state")

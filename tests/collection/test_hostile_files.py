@@ -192,3 +192,14 @@ def test_reports_after_truncated_ones_are_found(tmp_path):
     with pytest.warns(UserWarning, match=r"has broken reports \(30, beside 20 whole ones\)"):
         made.add_file(tmp_path / "cut")
     assert made.counts == (20, 0, 30, 0)
+
+
+def test_a_table_is_its_batches():
+    batches = [batch_of_reports(REPORTS[:20]), batch_of_reports(REPORTS[20:])]
+    made = Collector(POLICY)
+    made.add_batch(pa.Table.from_batches(batches))
+    made.add_batch(pa.Table.from_batches([batch_of_reports(REPORTS[:5])]))
+    assert made.counts == (50, 0, 0, 5)
+    for other in ("text", [1], batches[0].column(0), pa.chunked_array([[1]]), batches[0].to_pandas()):
+        with pytest.raises(TypeError, match=re.escape("pyarrow.RecordBatch or pyarrow.Table")):
+            made.add_batch(other)

@@ -207,3 +207,10 @@ def test_more_answers_of_a_person_shorten_the_planned_intervals(n_sampled):
 def test_what_cannot_be_planned_is_refused(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+def test_a_policy_without_means_and_shares_has_no_precision():
+    law = ResponseOnBins(3.0, 0.0, 100.0).integer_law
+    policy = Policy("bins", (NumberField("bins", 0.0, 100.0, law),))
+    with pytest.raises(ValueError, match="A precision needs a category, or a number"):
+        policy.precision(100)

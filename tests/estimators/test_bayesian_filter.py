@@ -323,3 +323,14 @@ def test_weights_of_zero_are_refused_before_anybody_is_asked():
     with pytest.raises(ValueError, match="weight"):
         survey.score([[0.1], [0.9]], [0.0, 1.0], sample_weight=[0, 0], ids=[1, 2])
     assert ledger.report()["answers"] == 0
+
+
+def test_clones_without_a_ledger_have_one_budget_and_one_domain():
+    survey = BayesianFilter(LinearRegression(), epsilon=0.5, total_epsilon=1.0)
+    y = PUBLIC @ SLOPES
+    survey.fit(PUBLIC, y).query(PEOPLE[:3], ids=NAMES[:3])
+    with pytest.raises(LedgerError, match="shares one budget per person with all its clones"):
+        clone(survey).set_params(total_epsilon=2.0).fit(PUBLIC, y)
+    narrower = clone(survey).fit(PUBLIC / 2, y)
+    assert np.array_equal(narrower.bounds_, survey.bounds_)
+    assert clone(survey).fit(PUBLIC[:, :1], y).ledger_ is not survey.ledger_

@@ -29,6 +29,7 @@ from skldp import (
 from skldp.exceptions import (
     BudgetExhaustedError,
     ChangedAfterFitError,
+    LearntDomainWarning,
     OutOfDomainWarning,
 )
 from skldp.mechanisms import RandomizedResponse
@@ -229,3 +230,12 @@ def test_a_container_that_is_not_installed_is_told_before_the_charge(ledger, mon
     with pytest.raises(ImportError, match="polars"):
         charged.transform(NUMBERS, ids=IDS)
     np.testing.assert_array_equal(ledger.remaining(IDS), 1.2)
+
+
+def test_what_was_learnt_from_private_rows_has_no_price(ledger):
+    """The mechanism's own epsilon is finite; which classes occur is what no epsilon covers."""
+    with pytest.warns(LearntDomainWarning), pytest.raises(ValueError, match="release with a finite epsilon"):
+        LabelRR(0.5, ledger=ledger).fit_transform([0, 1, 2], ids=[1, 2, 3])
+    with pytest.warns(LearntDomainWarning), pytest.raises(ValueError, match="release with a finite epsilon"):
+        CategoricalPrivatizer(0.5, ledger=ledger).fit_transform(CODES, ids=IDS)
+    assert ledger.verify().n_releases == 0

@@ -176,3 +176,15 @@ def test_what_is_computed_from_releases_costs_nothing_more():
 def test_what_does_not_fit_is_refused(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(np.clip(X, -1, 1), Y)
+
+
+def test_public_vectors_say_in_which_directions_means_differ():
+    public, with_public, without = people(300, seed=1)[0], [], []
+    for seed in range(5):
+        rows = PrivUnitTransformer(0.5, norm=2.5, transform_noise=False, seed=seed)
+        released = rows.fit_transform(X[:3_000])
+        without.append(NoiseAwareDiscriminant(rows).fit(released, Y[:3_000]).score(X, Y))
+        model = NoiseAwareDiscriminant(rows, public=public).fit(released, Y[:3_000])
+        with_public.append(model.score(X, Y))
+    assert np.mean(with_public) > np.mean(without)
+    assert "`public` is assumed" in model.privacy_guarantee_.basis

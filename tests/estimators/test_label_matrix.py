@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from skldp import LabelPrivateClassifier, LabelRR, privacy_guarantee
+from skldp.exceptions import LearntDomainWarning
 from skldp.mechanisms import RandomizedResponse
 from skldp.papers import LabelMatrixRR
 
@@ -71,3 +72,18 @@ def test_refuses_what_is_no_matrix_of_declared_labels(classes, y, match):
         LabelMatrixRR(classes=[0, 1]).fit(Y).transform(Y[:, :2])
     with pytest.raises(ValueError, match="1d array"):
         LabelRR(classes=[0, 1]).fit(Y)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, object, float])
+def test_labels_keep_their_type_and_can_be_estimated(dtype):
+    # A flip at 40 a column has a chance of 4e-18.
+    matrix = LabelMatrixRR(120.0, classes=[0, 1])
+    released = matrix.fit_transform(Y.astype(dtype))
+    np.testing.assert_array_equal(released, Y)
+    for estimate, column in zip(matrix.estimate_frequencies(released), Y.T, strict=True):
+        np.testing.assert_allclose(estimate.frequencies, [1 - column.mean(), column.mean()], atol=1e-9)
+
+
+def test_learnt_classes_void_the_guarantee():
+    with pytest.warns(LearntDomainWarning):
+        assert LabelMatrixRR().fit(Y).privacy_guarantee_.epsilon == np.inf

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import threading
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import sklearn
 from imblearn.pipeline import make_pipeline
 from imblearn.under_sampling import RandomUnderSampler
+from joblib import Parallel, delayed
 from sklearn.exceptions import SkipTestWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -18,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from skldp.estimators import _base as base
 from skldp.estimators._composition import privacy_guarantee
 from skldp.estimators._label_private import LabelSampler
-from skldp.estimators._label_vectors import LabelLaplaceVector
+from skldp.estimators._label_vectors import LabelLaplaceVector, LabelMatrixRR
 from skldp.estimators._labels import LabelLaplace, LabelRR
 
 each = pytest.mark.parametrize("cls", [LabelRR, LabelLaplace])
@@ -198,3 +200,40 @@ def test_a_sampler_works_in_an_imbalanced_learn_pipeline_and_its_grid_search(fix
     guarantee = privacy_guarantee(search.best_estimator_[0])
     assert (guarantee.unit, guarantee.stated) == ("label", 20.0)
     assert pipeline.fit(X, y).fit(X, y).predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"prior": [0.5, 0.5]}, "prior needs declared classes"),
+        ({"prior": [1.0], "classes": [0, 1]}, "one probability for each class"),
+        ({"prior": [0.7, 0.7], "classes": [0, 1]}, "sum to 1"),
+        ({"prior": 3, "classes": [0, 1]}, "prior"),
+    ],
+)
+def test_refuses_a_bad_prior(parameters, match):
+    with pytest.raises(ValueError, match=match):
+        LabelRR(**parameters).fit([0, 1])
+
+
+@pytest.mark.parametrize("cls", [LabelRR, LabelLaplace, LabelLaplaceVector, LabelMatrixRR])
+def test_an_unknown_parameter_names_the_class(cls):
+    with pytest.raises(TypeError, match=rf"^{cls.__name__} has no parameter 'foo'"):
+        cls(1.0, foo=1)
+
+
+@pytest.mark.slow
+def test_pickled_copies_in_four_processes_release_distinct_noise():
+    fitted = LabelRR(epsilon=0.1, classes=TEN).fit(TEN)
+    drawn = Parallel(n_jobs=4)(delayed(release)(pickle.loads(pickle.dumps(fitted)), many()) for _ in range(4))
+    assert len(set(drawn)) == 4
+
+
+def test_threads_release_distinct_noise():
+    fitted, drawn = LabelRR(epsilon=0.1, classes=TEN).fit(TEN), []
+    workers = [threading.Thread(target=lambda: drawn.append(release(fitted, many()))) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(set(drawn)) == 4

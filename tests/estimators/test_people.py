@@ -354,3 +354,28 @@ def test_ids_are_routed_through_cross_validation_and_searches(ledger):
         assert whole.predict(PEOPLE, ids=NAMES).shape == (30,)
     assert ledger.verify().n_people == 30
     assert ledger.realized_loss(NAMES).max() <= 1.0
+
+
+def test_public_rows_need_no_names(named, ledger):
+    public = pd.DataFrame(PUBLIC, columns=["age", "dose"])
+    survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger, ids="person").fit(public, PUBLIC @ SLOPES)
+    assert survey.query(named).ids == NAMES
+    with pytest.raises(ValueError, match=r"a column or an index of ids. Got X without ids='person'"):
+        survey.query(public)
+    alone = BayesianFilter(LinearRegression(), ids="person").fit(public, PUBLIC @ SLOPES)
+    with pytest.raises(ValueError, match=r"a column or an index of ids. Got X without ids='person'"):
+        alone.query(public)
+    with pytest.raises(TypeError, match=r"a DataFrame. Got a ndarray"):
+        survey.query(PEOPLE)
+    assert survey.query(named[["age", "dose"]], ids=NAMES).ids == NAMES
+
+
+def test_a_name_has_one_budget_without_a_ledger_too():
+    """Clones for other features have ledgers of their own, in which everybody would begin anew."""
+    survey = BayesianFilter(LinearRegression(), epsilon=1.0, bounds=(0, 1)).fit(PEOPLE[:, :1], Y)
+    wider = clone(survey).fit(PEOPLE, Y)
+    assert survey.query(PEOPLE[:, :1], ids=range(len(PEOPLE))).accepted.all()
+    with pytest.raises(LedgerError, match="would start new budgets"):
+        wider.query(PEOPLE, ids=range(len(PEOPLE)))
+    assert wider.ledger_.verify().n_answers == 0
+    assert not clone(survey).fit(PEOPLE[:, :1], Y).query(PEOPLE[:, :1], ids=range(len(PEOPLE))).fresh.any()

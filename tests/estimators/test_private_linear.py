@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 import skldp
 from skldp import BoundsScaler, PrivateLinearRegression, privacy_guarantee
@@ -171,3 +172,20 @@ def test_what_is_known_before_anybody_is_asked_is_warned_of_before(monkeypatch, 
         warnings.simplefilter("error", TooFewPeopleWarning)
         with pytest.raises(TooFewPeopleWarning, match=message):
             model.fit(X, X[:, 0])
+
+
+def test_weights_are_refused_and_no_value_is_told():
+    for fit in (PrivateLinearRegression().fit, PrivateLinearRegression(protocol="once").partial_fit):
+        with pytest.raises(TypeError, match=r"^sample_weight is refused: a person's weight is a value that epsilon"):
+            fit(X, Y, sample_weight=np.ones(N))
+    with pytest.raises(TypeError, match=r"^fit\(\) got an unexpected keyword argument 'weights'"):
+        PrivateLinearRegression().fit(X, Y, weights=np.ones(N))
+    assert not has_fit_parameter(PrivateLinearRegression(), "sample_weight")
+    rows = np.full((10, 2), 0.123456)
+    rows[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN") as caught:
+        PrivateLinearRegression().fit(rows, np.full(10, 0.654321))
+    assert "0.123456" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"y|numbers") as caught:
+        PrivateLinearRegression().fit(np.zeros((2, 1)), ["secret", "word"])
+    assert "secret" not in str(caught.value)

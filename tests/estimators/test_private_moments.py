@@ -1,9 +1,12 @@
 """PrivateMoments: scikit-learn's rules, what follows from the moments, the guarantee, and warnings."""
 
+import json
+import pickle
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skldp import PrivateMoments
 from skldp.exceptions import SeededNoiseWarning
@@ -76,3 +79,19 @@ def test_questions_are_checked(fitted):
             fitted.regress(0, on)
     with pytest.raises(ValueError, match="expecting 3 features"):
         fitted.regress(0).predict(X)
+
+
+def test_more_people_by_partial_fit(fitted):
+    parts = clone(fitted).partial_fit(X[:20_000])
+    before = parts.covariance_error_
+    parts.partial_fit(X[20_000:])
+    assert (parts.covariance_error_ < before).all()
+    # Noise that another call had would be taken twice, and cancel in a difference.
+    sums = [parts.protocol_.to_json()]
+    for _ in range(2):
+        parts.partial_fit(X[:50])
+        sums.append(parts.protocol_.to_json())
+    totals = [np.array(json.loads(json.loads(one)["state"]["last"]["report"])["sums"]) for one in sums]
+    assert not np.array_equal(totals[1] - totals[0], totals[2] - totals[1])
+    again = pickle.loads(pickle.dumps(parts))
+    np.testing.assert_array_equal(again.correlations(), parts.correlations())

@@ -15,6 +15,27 @@ pd = pytest.importorskip("pandas")
 FRAME = pd.DataFrame({"a": ["2020-05-05", "2021-05-05"] * 4})
 
 
+BAD_BOUNDS = [
+    ("2020-01-01", "today"),
+    ("2020-01-01", "now"),
+    ("18", "90"),
+    ("1000", "9000"),
+    ("0", "10"),
+    ("2020-01", "2021"),
+    ("2020-01-01", "2020-02-30"),
+    ("20200101", "20210101"),
+    ("2020-01-01T00:00", "2021-01-01T00:00"),
+    ("2020-01-01", "2021-01-01\n"),
+    ("2020-01-01", " 2021-01-01"),
+    # Digits of another script.
+    ("2020-01-01", "２０２１-01-01"),
+    ("2020-01-01", np.datetime64("NaT", "D")),
+    ("2020-01-01", pd.NaT),
+    ("2020-01-01", 20_000),
+    ("2020-01-01", None),
+]
+
+
 def readers(schema, tmp_path):
     FRAME.assign(y=["s", "t"] * 4).to_csv(tmp_path / "t.csv", index=False)
     return {
@@ -60,3 +81,15 @@ def test_the_words_of_policies_and_of_schemas_are_the_same():
     policy = policy_from_estimator(TablePrivatizer(1.0, schema=own).fit(people), purpose="x")
     written = {field["name"]: field["type"] for field in json.loads(policy.to_json())["fields"]}
     assert written == {name: given["type"] for name, given in own.items()}
+
+
+@pytest.mark.parametrize(("low", "high"), BAD_BOUNDS)
+def test_other_texts_are_no_dates(low, high, tmp_path):
+    for form in (
+        (low, high),
+        {"type": "interval", "low": low, "high": high},
+        {"type": "date", "low": low, "high": high},
+    ):
+        for read in readers({"a": form}, tmp_path).values():
+            with pytest.raises(ValueError, match=r"Bounds of dates must be two dates .*numbers have no quotes"):
+                read()

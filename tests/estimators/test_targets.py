@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr, get_tags
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer
+from skldp.exceptions import LearntDomainWarning
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 RNG = np.random.default_rng(0)
@@ -131,3 +133,24 @@ def test_a_line_is_learnt_without_bias_from_unbiased_targets(mechanism):
 
 
 # scikit-learn's own.
+
+
+def test_models_of_the_other_kind_are_refused_before_a_target_is_looked_at():
+    diabetes, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match=r"LabelPrivateRegressor trains regressors.*Got Ridge instead"):
+        LabelPrivateClassifier(Ridge()).fit(diabetes, y)
+    with pytest.raises(ValueError, match="LabelPrivateRegressor"):
+        LabelPrivateClassifier(make_pipeline(StandardScaler(), Ridge())).fit(diabetes, ["not looked at"])
+    with pytest.raises(ValueError, match="LabelPrivateClassifier trains classifiers"):
+        LabelPrivateRegressor(LogisticRegression()).fit(diabetes, y)
+
+
+def test_bounds_that_were_learnt_void_the_guarantee():
+    with pytest.warns(LearntDomainWarning, match="learnt the bounds of y"):
+        privatizer = TargetPrivatizer().fit(Y)
+    assert privatizer.bounds_ == (Y.min(), Y.max())
+    assert privatizer.privacy_guarantee_.epsilon == np.inf
+    with pytest.warns(LearntDomainWarning):
+        assert np.isfinite(TargetPrivatizer().fit_transform([7.0, 7.0])).all()
+    with pytest.raises(ValueError, match=r"y must be at most 1e\+60 in magnitude. Got ndarray"):
+        TargetPrivatizer().fit([1e300])

@@ -145,3 +145,24 @@ def test_what_is_not_declared_is_refused_by_the_name_of_its_step(step, text):
     made = ColumnTransformer([("size", OrdinalEncoder(categories=[SIZES]), ["size"]), ("mine", step, ["city"])])
     with pytest.raises(ValueError, match=text):
         domain_from_transformer(made)
+
+
+def test_bounds_are_of_columns_that_pass():
+    made = transformer()
+    for bounds, text in (
+        ({"age": (0, 100), "pay": (0, 1)}, r"\['pay'\]"),
+        ({"age": (100, 0)}, "low < high"),
+        ({"age": 3}, "low, high"),
+        ({"age": OneHot(2)}, "of one column"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            domain_from_transformer(made, bounds=bounds)
+
+
+def test_there_must_be_columns():
+    with pytest.raises(ValueError, match="must have output columns"):
+        domain_from_transformer(ColumnTransformer([("none", "drop", ["city"])]))
+    with pytest.raises(ValueError, match="must be a list of names or positions"):
+        domain_from_transformer(ColumnTransformer([("mine", encoder(), lambda X: ["city"])]))
+    with pytest.raises(ValueError, match="Step 'PCA' must be a OneHotEncoder"):
+        domain_from_transformer(PCA())

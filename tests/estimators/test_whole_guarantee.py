@@ -33,11 +33,13 @@ from sklearn.preprocessing import (
 )
 
 from skldp import (
+    BitRandTransformer,
     CategoricalPrivatizer,
     LabelPrivateClassifier,
     LabelRR,
     LabelSampler,
     MultivariateLaplacePrivatizer,
+    NoiseAwareDiscriminant,
     NumericPrivatizer,
     PrivacyGuarantee,
     PrivUnitTransformer,
@@ -397,3 +399,20 @@ def test_a_distance_that_hides_nothing_in_a_record_is_warned_of(release, plain):
     texts = [str(one.message) for one in caught if issubclass(one.category, PrivacyGuaranteeWarning)]
     assert len(texts) == (plain is not None)
     assert all(f"per unit of distance, which is {plain}" in text and "per record" in text for text in texts)
+
+
+def test_a_column_that_passes_is_no_release_that_a_model_could_know_the_noise_of():
+    private = NumericPrivatizer(40.0, bounds=(-1, 1), n_sampled_features="all")
+    columns = ColumnTransformer([("private", private, [0, 1]), ("raw", "passthrough", [2, 3])])
+    for step, epsilon in ((columns, INF), (private, 40.0)):
+        found = privacy_guarantee(make_pipeline(step, NoiseAwareDiscriminant(private)).fit(X, Y))
+        assert found.epsilon == pytest.approx(epsilon)
+
+
+def test_one_object_in_two_places_is_known_by_its_last_fit_alone():
+    shared = BitRandTransformer(bounds=(-1, 1), calibration="published")
+    narrow = make_pipeline(ColumnTransformer([("first", "passthrough", [0])]), shared)
+    with pytest.warns(PrivacyGuaranteeWarning):
+        whole = FeatureUnion([("wide", shared), ("narrow", narrow)]).fit(X)
+    assert math.isinf(privacy_guarantee(whole).epsilon)
+    assert "stands in two places" in privacy_guarantee(whole).basis

@@ -466,3 +466,37 @@ def test_the_guarantee_is_above_all_tasks_at_every_epsilon(epsilon, d):
                 costs.append(asked.guarantee().epsilon)
                 asked = learnt.next(None)
             assert max(costs) <= learnt.guarantee().epsilon <= epsilon
+
+
+@pytest.mark.parametrize("again", [[0, 2, 0], [2, -1]])
+def test_nobody_is_in_a_cohort_twice(again):
+    table = np.zeros((3, 1)), np.zeros(3)
+    with pytest.raises(ValueError, match="twice"):
+        task().release(*table, noise_from(), rows=np.array(again))
+    assert task().release(*table, noise_from(), rows=np.array([2, 0])).n_people == 2
+
+
+def test_the_same_question_of_two_protocols_is_answered_once():
+    """Two collectors that plan alike ask alike at first: their reports could be exchanged, a person's budget cannot."""
+    first, second = (next(protocols(2.0, 5_000)) for _ in range(2))
+    assert first.first().hash == second.first().hash
+    person = Person([0.1, 0.2], 0.3, epsilon=2.0)
+    person.answer(first.first().to_json())
+    with pytest.raises(BudgetExhaustedError):
+        person.answer(second.first().to_json())
+
+
+def test_a_sum_takes_no_release_twice():
+    report, other = (Report("0" * 64, 1, (1,)) for _ in range(2))
+    assert report != other
+    with pytest.raises(ValueError, match="counts once"):
+        report + report
+    with pytest.raises(ValueError, match="counts once"):
+        report + other + report
+    assert Report.total([other, report]) == report + other
+
+
+@pytest.mark.parametrize("n_people", [2**53 + 1, 10**400, -1, 1.0, True])
+def test_reports_of_more_people_than_there_can_be_are_refused(n_people):
+    with pytest.raises(ValueError, match="n_people"):
+        Report("0" * 64, n_people, (1,))

@@ -13,8 +13,10 @@ from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._linear_rule import (
     expected_means,
     likeliest_numbers,
+    n_directions,
     nearest_mean,
     self_trained,
+    unbiased_members,
     whitened_rule,
 )
 from skldp.learning._person import simulate
@@ -309,3 +311,18 @@ def test_rare_values_that_the_levels_of_scores_miss_do_not_make_the_logits_explo
         assert learnt._state["slope"] < 1.5
         explained_by_seed.append(explained(learnt, X, y))
     assert min(explained_by_seed) > (0.4 if depends else -0.05)
+
+
+def test_members_are_unbiased():
+    flips = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+    np.testing.assert_allclose(flips @ unbiased_members(np.arange(3), flips), np.eye(3), atol=1e-12)
+    with pytest.raises(ValueError, match="tell every class"):
+        unbiased_members(np.arange(2), np.full((2, 2), 0.5))
+
+
+def test_more_directions_where_there_is_less_noise():
+    variances = 1 / np.arange(1, 101)
+    found = [n_directions(variances, 5_000, 4, epsilon) for epsilon in (0.5, 1, 2, 5, 10)]
+    assert found == sorted(found)
+    assert found[0] < found[-1]
+    assert n_directions(np.ones(1), 10, 2, 1.0) == 1

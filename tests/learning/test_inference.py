@@ -250,3 +250,12 @@ def test_intervals_of_a_rare_category_hold_or_are_not_told(n):
     hits, n_told = held("rare", "once", n, range(60))
     assert n_told > 20
     assert stats.binom.cdf(hits, 4 * n_told, 0.93) > 1e-6
+
+
+def test_a_category_of_few_people_that_may_be_cut_off_has_no_intervals():
+    refusals = []
+    for seed in range(5):
+        learnt = protocol(epsilon=6.0)
+        simulate(learnt, *rare(N, 0.02, seed), seeded(seed))
+        refusals.append(learnt.refusal)
+    assert sum("cut off" in one for one in refusals) >= 2

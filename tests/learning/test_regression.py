@@ -244,3 +244,23 @@ def test_people_report_at_the_model_that_holds_if_there_is_something_to_learn():
     ratios = reported_at / estimate
     np.testing.assert_allclose(ratios, ratios[0])
     assert ratios[0] > 1 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"kind": "twice"}, "kind"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": True}, "epsilon"),
+        ({"low": [-1] * 3}, "low"),
+        ({"high": [-1] * 4}, "low"),
+    ],
+)
+def test_settings_are_checked(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        RegressionProtocol(3, 100, **({"epsilon": 1.0, "low": [-1] * 4, "high": [1] * 4} | wrong))
+    for n_features, n_people in ((0, 10), (3, 0), (True, 10), (3, 1.5)):
+        with pytest.raises(ValueError, match=r"whole number"):
+            RegressionProtocol(n_features, n_people, epsilon=1.0, low=[-1] * 4, high=[1] * 4)
+    with pytest.raises(ValueError, match="left for everybody"):
+        simulate(protocol(4), *people(5), seeded())

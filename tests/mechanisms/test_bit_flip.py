@@ -326,3 +326,10 @@ def test_an_alpha_is_checked_although_laws_are_kept(make, calibration):
     make(1.0, box(3), calibration=calibration, alpha=1.0)
     with pytest.raises(ValueError, match="alpha must be a finite number"):
         make(1.0, box(3), calibration=calibration, alpha=True)
+
+
+def test_mechanisms_of_the_same_law_are_equal():
+    one, other = (bitrand(2.0, box(4), calibration="exact") for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != bitrand(2.5, box(4), calibration="exact")

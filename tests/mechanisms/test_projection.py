@@ -81,13 +81,12 @@ def test_a_matrix_that_is_not_kept_is_the_same_one(kind, monkeypatch):
     np.testing.assert_allclose(thin, dense)
     if kind != "gaussian":
         return
-    bound, back = kept.spectral_bound(), kept.invert(dense)
+    bound = kept.spectral_bound()
     monkeypatch.setattr(module, "_KEPT", 0)
     made = RandomProjection(10_000, 6, seed=1)
     assert not made.kept
     np.testing.assert_allclose(made.apply(X), dense)
     np.testing.assert_allclose(made.apply(sparse.csc_matrix(X)), dense)
-    np.testing.assert_allclose(made.invert(dense), back)
     assert made.spectral_bound() == pytest.approx(bound, rel=1e-12)
     with pytest.raises(ValueError, match="must have at most"):
         RandomProjection(10_000, 6, kind="orthonormal")

@@ -343,3 +343,9 @@ class TestNoiseOfRows:
             RowNoise(self.KEY, np.zeros((3, 3), dtype=np.uint64))
         with pytest.raises(TypeError, match="copied or pickled"):
             copy.copy(noise)
+
+
+@pytest.mark.parametrize("k", [-1, 6])
+def test_subsets_refuse_more_than_there_are(k):
+    with pytest.raises(ValueError, match="k must be"):
+        noise_from().subsets(3, 5, k)

@@ -11,7 +11,8 @@ from skldp.domains._domain import Box
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
 from skldp.mechanisms.bits._fixed_point import complement_codes
-from skldp.mechanisms.bits._mask_sampling import JointBits
+from skldp.mechanisms.bits._flip_laws import BitLaw
+from skldp.mechanisms.bits._mask_sampling import BitRandomizer
 from skldp.mechanisms.bits._unbiased import unbiased_bitrand
 
 BOUNDS = (np.array([-1.0]), np.array([1.0]))
@@ -62,7 +63,7 @@ MECHANISMS = {
 def test_released_codes_have_the_integers_of_the_guarantee(name):
     mechanism = MECHANISMS[name]()
     n_bits, law = mechanism.encoding.n_bits, mechanism.laws[0]
-    samplers = [joint.chunks[0] for joint in mechanism._randomizers[0].masks]
+    samplers = [runs[0] for runs in mechanism._randomizers[0].samplers]
     masks = [sampled_masks(sampler)[0] for sampler in samplers]
     for sampler, drawn, thresholds in zip(samplers, masks, [law.from_one, law.from_zero][-len(masks) :], strict=True):
         expected = product_law([int(t) for t in thresholds])
@@ -89,7 +90,7 @@ def test_released_codes_have_the_integers_of_the_guarantee(name):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_numbers_are_released_by_the_mask_on_either_side_of_every_edge(name):
     mechanism = MECHANISMS[name]()
-    samplers = [joint.chunks[0] for joint in mechanism._randomizers[0].masks]
+    samplers = [runs[0] for runs in mechanism._randomizers[0].samplers]
     pieces = pieces_of(samplers[0])
     edges = [edge for sampler in samplers for edge in sampled_masks(sampler)[1]]
     full = 2**mechanism.encoding.n_bits - 1
@@ -112,7 +113,7 @@ def test_numbers_are_released_by_the_mask_on_either_side_of_every_edge(name):
 @pytest.mark.usefixtures("each_path")
 def test_masks_for_complements_are_the_same_masks():
     mechanism = MECHANISMS["bitrand exact"]()
-    sampler, plain = mechanism._complement_sampler, mechanism._randomizers[0].masks[0].chunks[0]
+    sampler, plain = mechanism._complement_sampler, mechanism._randomizers[0].samplers[0][0]
     for edge in sampled_masks(plain)[1]:
         for draw in (max(0, edge - 1), edge, edge + 1):
             mask = draw_of(plain, draw)
@@ -122,19 +123,21 @@ def test_masks_for_complements_are_the_same_masks():
 
 def test_long_codes_are_drawn_in_chunks_that_follow_each_other():
     thresholds = tuple(2**63 + k * 2**59 for k in range(13))
-    joint = JointBits(thresholds)
-    assert sum((chunk.thresholds for chunk in joint.chunks), ()) == thresholds
+    flips = np.array(thresholds, dtype=np.uint64)
+    randomizer = BitRandomizer(BitLaw(~flips + np.uint64(1), flips))
+    (chunks_of,) = randomizer.samplers
+    assert sum((chunk.thresholds for chunk in chunks_of), ()) == thresholds
     words = [0, 2**16 - 1]
     chunks = [
         int(chunk.draw(ScriptedNoise([word, *[2**63] * 9]), 1, Workspace())[0])
-        for chunk, word in zip(joint.chunks, words, strict=True)
+        for chunk, word in zip(chunks_of, words, strict=True)
     ]
     # The second word may be one that decides nothing: 48 bits and further ones follow where they are asked for.
     script = []
-    for chunk, word in zip(joint.chunks, words, strict=True):
+    for chunk, word in zip(chunks_of, words, strict=True):
         script += [word] if word < chunk.n_decided else [word, 2**63]
-    drawn = joint.draw(ScriptedNoise(script), 1, np.dtype(np.uint16), Workspace())
-    assert int(drawn[0]) == int(chunks[0]) << len(joint.chunks[1].thresholds) | int(chunks[1])
+    drawn = randomizer.randomize(np.zeros(1, dtype=np.uint16), ScriptedNoise(script), Workspace())
+    assert int(drawn[0]) == int(chunks[0]) << len(chunks_of[1].thresholds) | int(chunks[1])
 
 
 @pytest.mark.parametrize("x", [-1.0, -0.37, 2.0**-40, 0.5, 1.0])
@@ -150,7 +153,7 @@ def test_unbiased_bits_round_to_their_grid_with_the_probability_of_what_is_left(
 
 def test_unbiased_bits_flip_with_the_integers_of_their_guarantee():
     release = unbiased_bitrand(2.0, Box.of(*BOUNDS), 3, 1)
-    (sampler,) = (chunk for joint in release._randomizer.masks for chunk in joint.chunks)
+    (sampler,) = (chunk for runs in release._randomizer.samplers for chunk in runs)
     drawn, _ = sampled_masks(sampler)
     laws = [{code ^ mask: weight for mask, weight in drawn.items()} for code in range(2**release.law.n_bits)]
     assert_is_the_guarantee(laws, release.guarantee().epsilon, slack=1e-8)

@@ -56,7 +56,7 @@ def released_law(costs, unit):
 
 
 def one_feature(costs, low=-1.0, high=1.0):
-    return UnbiasedBitFlip(symmetric_law(costs), Box((low,), (high,)), n_sampled=1)
+    return UnbiasedBitFlip(Box((low,), (high,)), symmetric_law(costs), n_sampled=1)
 
 
 @given(cost_lists, st.floats(-1, 1))

@@ -6,8 +6,10 @@ from laws import THRESHOLD
 from scipy import stats
 from sklearn.base import BaseEstimator
 
+from skldp import PrivUnitTransformer, TargetPrivatizer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study import audit_epsilon, trials_needed
+from skldp.papers import LabelMatrixRR
+from skldp.study import audit_epsilon, audit_estimator, trials_needed
 
 
 def randomized_response(epsilon, n_classes=2):
@@ -149,3 +151,25 @@ def test_bad_input_is_refused(changes, rule):
     arguments = {"release": laplace(1.0), "x": [0.0], "x_prime": [1.0], "n_trials": 100} | changes
     with pytest.raises(ValueError, match=rule):
         audit_epsilon(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "fitted_on"),
+    [
+        (PrivUnitTransformer(2.0), np.zeros((2, 3))),
+        (PrivUnitTransformer(2.0, bounds=(-1, 1)), np.zeros((2, 3))),
+        (TargetPrivatizer(2.0, bounds=(-3, 5)), [1.0, 2.0]),
+        (LabelMatrixRR(2.0, classes=[0, 1]), [[0, 1], [1, 1]]),
+    ],
+    ids=["vectors", "vectors within bounds", "targets", "several labels"],
+)
+def test_what_is_declared_makes_the_pairs(estimator, fitted_on, fixed_noise):
+    result = audit_estimator(estimator.fit(fitted_on), n_trials=2000)
+    assert 1.0 < result.epsilon_lower <= 2.0
+
+
+def test_a_claim_per_unit_of_distance_is_scaled_to_the_pair():
+    class Metric(NoNoise):
+        privacy_guarantee_ = PrivacyGuarantee(2.0, unit="distance")
+
+    assert audit_epsilon(Metric(), [3.0, 4.0], [0.0, 0.0], n_trials=100).claimed == 10.0

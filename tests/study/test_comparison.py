@@ -137,3 +137,9 @@ def test_the_headline_names_what_is_best_where_people_are_protected(fixed_noise)
         f"No exact epsilon is at most 4; the smallest is {least:.4g}, of bitrand. Set smaller --epsilons; "
         "mechanisms named -exact keep the stated epsilon."
     )
+
+
+def test_a_scorer_that_does_not_fit_is_the_same_for_all_mechanisms():
+    wine = load_study_data("wine")
+    with pytest.raises(ValueError, match=r"scoring must fit.*roc_auc"):
+        compare_mechanisms(wine, ["duchi"], replace(QUICK, scoring="roc_auc"), skip_unfit=True)

@@ -20,6 +20,9 @@ y = (X[:, 0] + 0.1 * RNG.normal(size=200) > -0.5).astype(int)
 FEATURES = make_pipeline(ToySigns(), LogisticRegression())
 
 
+BOTH = make_pipeline(ToySigns(), ToyLabels(LogisticRegression()))
+
+
 def curve_of(estimator=FEATURES, **study):
     return privacy_utility_curve(estimator, X, y, **({"param_name": "toysigns__epsilon", "epsilons": [1, 30]} | study))
 
@@ -183,3 +186,10 @@ def test_baselines_are_fitted_before_private_models():
     with pytest.raises(RuntimeError, match="the baseline fails"):
         privacy_utility_curve(Noted(), X, X[:, 0], epsilons=[1.0], cv=2, clean_estimator=Clean())
     assert fitted == ["clean"]
+
+
+def test_exact_epsilon_is_the_whole_pipelines():
+    curve = curve_of(BOTH, param_name=["toysigns__epsilon", "toylabels__epsilon"], epsilons=[0.5, 2])
+    assert [point.epsilon for point in curve] == [0.5, 2]
+    assert [point.stated_epsilon for point in curve] == [1, 4]
+    assert [point.exact_epsilon for point in curve] == [1, 4]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
+from scipy.stats import binomtest
 from sklearn.base import BaseEstimator
 
 from skldp import (
@@ -130,3 +131,14 @@ def test_the_bound_refuses_what_is_out_of_range(arguments, rule):
         inversion_bound(*arguments)
     with pytest.raises(ValueError, match="delta"):
         inversion_bound(1.0, 3, delta=1.0)
+
+
+def test_intervals_hold_for_all_attacks_together():
+    result = audit_inversion(
+        lambda rows: rows[:, 0], WORDS, attacks={"first": lambda outputs: np.zeros(len(outputs), int)}, n_trials=500,
+        confidence=0.9, seed=0,
+    )  # fmt: skip
+    assert len(result.attacks) == 2
+    for attack in result.attacks:
+        exact = binomtest(round(500 * attack.recovered), 500).proportion_ci(0.95, "exact")
+        np.testing.assert_allclose([attack.low, attack.high], exact, rtol=1e-8)

@@ -114,7 +114,7 @@ def bitrand(
         if free:
             n_sampled = least_error_sample(epsilon, encoding, *box.ends)
         law = exact_bitrand_law(epsilon, encoding, encoding.reachable(*box.ends), n_sampled)
-    return BitFlip(encoding, (law,), box, debias, epsilon, n_sampled=n_sampled)
+    return BitFlip(box, encoding, (law,), debias, epsilon, n_sampled=n_sampled)
 
 
 def latent(
@@ -144,10 +144,10 @@ def latent(
     check_positive("alpha", alpha)
     if calibration == "exact":
         laws = exact_published_laws(latent_laws, alpha, epsilon, encoding, box, n_sampled)
-        return BitFlip(encoding, laws, box, debias, epsilon, n_sampled=n_sampled)
+        return BitFlip(box, encoding, laws, debias, epsilon, n_sampled=n_sampled)
     budget = epsilon / (n_sampled * n_bits)
     figures = (("corrected (Theorem 5)", latent_corrected_ratio(budget, alpha) * epsilon),)
-    return BitFlip(encoding, latent_laws(budget, n_bits, alpha), box, debias, epsilon, figures, n_sampled=n_sampled)
+    return BitFlip(box, encoding, latent_laws(budget, n_bits, alpha), debias, epsilon, figures, n_sampled=n_sampled)
 
 
 def ome(
@@ -178,11 +178,11 @@ def ome(
     check_positive("alpha", alpha)
     if calibration == "exact":
         laws = exact_published_laws(ome_laws, alpha, epsilon, encoding, box, n_sampled)
-        return BitFlip(encoding, laws, box, debias, epsilon, n_sampled=n_sampled)
+        return BitFlip(box, encoding, laws, debias, epsilon, n_sampled=n_sampled)
     corrected = ome_corrected_ratio(epsilon, n_sampled * n_bits, alpha) * epsilon
     figures = (("corrected as printed (Theorem 6)", corrected), ("its magnitude", abs(corrected)))
     laws = ome_laws(epsilon / (n_sampled * n_bits), n_bits, alpha)
-    return BitFlip(encoding, laws, box, debias, epsilon, figures, n_sampled=n_sampled)
+    return BitFlip(box, encoding, laws, debias, epsilon, figures, n_sampled=n_sampled)
 
 
 def _setting(
@@ -213,7 +213,6 @@ class BitFlip(BitFeatures):
 
     encoding: FixedPoint
     laws: tuple[BitLaw, ...]
-    bounds: Box
     debias: bool = False
     stated: float | None = None
     figures: tuple[tuple[str, float], ...] = ()
@@ -225,11 +224,6 @@ class BitFlip(BitFeatures):
         if self.debias:
             for law in self.laws:
                 unbiased_bits(law)
-
-    @cached_property
-    def domain(self) -> Box:
-        """The bounds."""
-        return self.bounds
 
     @cached_property
     def decoders(self) -> tuple[BitDecoder, ...]:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats, Words, as_numbers
 from skldp._checks import check_integer, check_positive
+from skldp.domains._domain import Box
 from skldp.mechanisms._rows import SampledFeatures, Workspace
 from skldp.mechanisms.bits._flip_laws import BitLaw
 
@@ -387,6 +388,13 @@ class BitFeatures(SampledFeatures):
     # Each step over a block is long enough for other threads to run meanwhile; the working arrays, nine bytes a number
     # (13 with compiled steps), still stay in a third-level cache.
     block_cells: ClassVar[int] = 262_144
+
+    bounds: Box
+
+    @cached_property
+    def domain(self) -> Box:
+        """The bounds."""
+        return self.bounds
 
     def bias(self, values: npt.ArrayLike) -> Floats:
         """Return the mean of the released numbers minus the values, for values of shape (n, n_features)."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,6 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.bits._fixed_point import LONGEST, complement_codes
 from skldp.mechanisms.bits._flip_laws import BitLaw
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 # Marks undecided entries in tables of masks; masks have 12 bits, or are complements of 11.
 UNDECIDED = np.uint16(1 << 15)
@@ -318,55 +314,40 @@ class MaskSampler:
 
 
 @dataclass(frozen=True, eq=False)
-class JointBits:
-    """Masks of up to 64 independent bits, split into chunks that are drawn one after the other."""
-
-    thresholds: tuple[int, ...]
-
-    @cached_property
-    def chunks(self) -> tuple[MaskSampler, ...]:
-        """Samplers of equally long runs of bits, the most significant first."""
-        # More bits in one draw leave so many values undecided that a second draw is cheaper.
-        n_chunks = -(-len(self.thresholds) // LONGEST)
-        parts: Sequence[np.ndarray] = np.array_split(np.array(self.thresholds, dtype=object), n_chunks)
-        return tuple(MaskSampler(tuple(int(t) for t in part)) for part in parts)
-
-    def draw(self, noise: Noise, size: int, dtype: np.dtype, workspace: Workspace) -> np.ndarray:
-        """Return `size` masks of a type that has enough bits, in an array of the workspace."""
-        first, *others = self.chunks
-        mask = first.draw(noise, size, workspace)
-        if not others:
-            return mask
-        joined = workspace.take("joined", (size,), dtype)
-        np.copyto(joined, mask)
-        for chunk in others:
-            joined <<= len(chunk.thresholds)
-            joined |= chunk.draw(noise, size, workspace)
-        return joined
-
-
-@dataclass(frozen=True, eq=False)
 class BitRandomizer:
-    """Randomizer of codes, bit by bit and in place."""
+    """Randomizer of codes of up to 64 bits, bit by bit and in place."""
 
     law: BitLaw
 
     @cached_property
-    def masks(self) -> tuple[JointBits, ...]:
-        """One law of flips where it is symmetric; else one for bits that are 1 and one for bits that are 0."""
-        from_zero = JointBits(tuple(int(t) for t in self.law.from_zero))
-        if self.law.symmetric:
-            return (from_zero,)
-        return JointBits(tuple(int(t) for t in self.law.from_one)), from_zero
+    def samplers(self) -> list[list[MaskSampler]]:
+        """Samplers of runs of bits, in order: of flips, or of bits that are 1 and of bits that are 0."""
+        # More bits in one draw leave so many values undecided that a second draw is cheaper.
+        n_runs = -(-self.law.n_bits // LONGEST)
+        chances = [self.law.from_zero] if self.law.symmetric else [self.law.from_one, self.law.from_zero]
+        return [[MaskSampler(tuple(map(int, run))) for run in np.array_split(one, n_runs)] for one in chances]
 
     def randomize(self, codes: np.ndarray, noise: Noise, workspace: Workspace) -> np.ndarray:
         """Randomize one-dimensional codes, of at least 16 bits each, and return them."""
-        first = self.masks[0].draw(noise, codes.size, codes.dtype, workspace)
-        if len(self.masks) == 1:
+        first = self._mask(0, codes, noise, workspace)
+        if len(self.samplers) == 1:
             codes ^= first
             return codes
         from_one = codes & first
         np.invert(codes, out=codes)
-        codes &= self.masks[1].draw(noise, codes.size, codes.dtype, workspace)
+        codes &= self._mask(1, codes, noise, workspace)
         codes |= from_one
         return codes
+
+    def _mask(self, which: int, codes: np.ndarray, noise: Noise, workspace: Workspace) -> np.ndarray:
+        """Return masks of the codes' type, in an array of the workspace; the runs of bits are drawn in order."""
+        first, *others = self.samplers[which]
+        mask: np.ndarray = first.draw(noise, codes.size, workspace)
+        if not others:
+            return mask
+        joined = workspace.take("joined", codes.shape, codes.dtype)
+        np.copyto(joined, mask)
+        for sampler in others:
+            joined <<= len(sampler.thresholds)
+            joined |= sampler.draw(noise, codes.size, workspace)
+        return joined

@@ -129,7 +129,7 @@ def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | 
     if (law.from_zero == np.uint64(2**63)).any():
         least = f"about {k * 2.0**-60:.3g}"
         raise ValueError(f"epsilon must be at least {least}, or a probability rounds to 1/2; got {epsilon!r}.")
-    return UnbiasedBitFlip(law, bounds, epsilon, n_sampled=k)
+    return UnbiasedBitFlip(bounds, law, epsilon, n_sampled=k)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,6 @@ class UnbiasedBitFlip(BitFeatures):
     """
 
     law: BitLaw
-    bounds: Box
     stated: float | None = None
 
     has_bounds: ClassVar[bool] = True
@@ -149,11 +148,6 @@ class UnbiasedBitFlip(BitFeatures):
         super().__post_init__()
         if not self.law.symmetric:
             raise ValueError("law must be symmetric; got one that is not.")
-
-    @cached_property
-    def domain(self) -> Box:
-        """The bounds."""
-        return self.bounds
 
     @cached_property
     def center(self) -> Floats:

@@ -201,52 +201,18 @@ def _continued_fraction(a: float, x: float) -> float:
 class MultivariateLaplace(RowMechanism):
     r"""Multivariate Laplace mechanism, with noise of density proportional to :math:`e^{-\varepsilon \|z\| / \Delta}`.
 
-    Parameters
-    ----------
-    n_features : int
-        Dimension d, at least 1.
-    epsilon : float
-        Budget per unit of Euclidean distance between two inputs (natural log).
-    sensitivity : float, default=1.0
-        :math:`\Delta`, the distance here per unit of distance of the inputs; from 2^-900 to 2^900 times epsilon.
-    radius : float, default=None
-        Largest norm of the inputs; longer rows are scaled to it.
-    vocabulary : ndarray of shape (n_words, n_features), default=None
-        Public vectors, the nearest of which replaces the noisy one.
+    Epsilon is per unit of Euclidean distance between two inputs, and the `sensitivity` :math:`\Delta` the distance here
+    per unit of theirs. Rows longer than the radius are scaled to it. A `vocabulary` has public vectors, the nearest of
+    which replaces the noisy one. :math:`(d + 1) \Delta^2 / \varepsilon^2` is the variance of a coordinate.
 
-    Attributes
-    ----------
-    step : float
-        Releases are multiples of this power of two.
-    n_outputs : int
-        `n_features`.
+    The release is the nearest point of a lattice that depends on d, epsilon and the sensitivity alone. It is the point
+    of the real numbers: where the bits that were drawn, or floats, leave it open, more bits are drawn and the
+    computation is repeated in more digits. A release therefore has exactly the probability of its cell under the
+    density.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the vocabulary has another width or values that are not finite.
-
-    Notes
-    -----
-    .. math:: w = x + \kappa, \qquad \|\kappa\| \sim \Gamma(d, \Delta / \varepsilon),
-
-    in a uniform direction; :math:`\varepsilon` per unit of distance by the triangle inequality, and
-    :math:`(d + 1) \Delta^2 / \varepsilon^2` is the variance of a coordinate. The release is the nearest point of a
-    lattice that depends on d, epsilon and the sensitivity alone. It is the point of the real numbers: where the bits
-    that were drawn, or floats, leave it open, more bits are drawn and the computation is repeated in more digits. A
-    release therefore has exactly the probability of its cell under the density, and rounding cannot weaken the law.
-
-    References
-    ----------
     Feyisetan, Balle, Drake and Diethe, "Privacy- and utility-preserving textual analysis via calibrated multivariate
-    perturbations", WSDM 2020. Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021,
-    Claim 3 and its footnote.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
-    >>> print(MultivariateLaplace(300, epsilon=5.0, radius=1.0).guarantee())
-    epsilon 5 per unit of distance (stated 5, over the declared diameter 10); multivariate Laplace, rounded to a lattice
+    perturbations", WSDM 2020. Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Claim
+    3 and its footnote.
     """
 
     n_features: int

@@ -35,70 +35,20 @@ from skldp.mechanisms.vector._privunit import (
 
 @dataclass(frozen=True)
 class PrivUnitProducts(RowMechanism):
-    r"""Unbiased epsilon-LDP release of the products of all pairs of a vector's numbers.
+    r"""Unbiased epsilon-LDP release of the products of all pairs of a vector's numbers, for vectors of norm at most 1.
 
-    Parameters
-    ----------
-    n_features : int
-        Dimension d of the vector, at least 1.
-    epsilon : float
-        Budget of the vector (natural log), at least 1e-8; values above 150 count as 150.
+    The release has d (d + 1) / 2 numbers: the upper triangle, row by row, products of two different numbers times
+    :math:`\sqrt 2`, in multiples of `step`. The vector :math:`v = (x, \sqrt{1 - \|x\|^2})` has norm 1 in D = d + 1
+    dimensions. An axis a is drawn: with probability p (`cap_threshold`) uniformly from the two caps
+    :math:`|\langle a, v \rangle| \ge \gamma` of probability c together, else from the rest. With
+    :math:`q = E\langle a, v \rangle^2` (`mean_square`) and the `slope` m,
 
-    Attributes
-    ----------
-    cap_threshold : int
-        The caps are drawn with probability p, exactly this integer over 2^64.
-    height : float
-        Height of both caps: 1 - gamma.
-    cap_probability : float
-        c, the probability of both caps under the uniform law.
-    mean_square : float
-        :math:`E\langle a, v \rangle^2`.
-    slope : float
-        m: the mean of :math:`a a^\top` is m times :math:`v v^\top` and a multiple of the identity.
-    step : float
-        Releases are multiples of this power of two.
-    n_outputs : int
-        d (d + 1) / 2: the upper triangle, row by row, products of two different numbers times :math:`\sqrt 2`.
+    .. math:: \frac{p}{1 - p} \cdot \frac{1 - c}{c} = e^\varepsilon, \qquad m = (D q - 1) / (D - 1), \qquad
+              E\Bigl[\bigl(a a^\top - \tfrac{1 - q}{D - 1} I\bigr) / m\Bigr] = v v^\top
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    The vector :math:`v = (x, \sqrt{1 - \|x\|^2})` has norm 1 in D = d + 1 dimensions. An axis a is drawn:
-    with probability p uniformly from the two caps :math:`|\langle a, v \rangle| \ge \gamma`, else from the rest.
-    Densities of two vectors differ by a factor of
-
-    .. math:: \frac{p}{1 - p} \cdot \frac{1 - c}{c} = e^\varepsilon
-
-    at most. With :math:`q = E\langle a, v \rangle^2` and :math:`m = (D q - 1) / (D - 1)`, the matrix
-    :math:`(a a^\top - \tfrac{1 - q}{D - 1} I) / m` has the mean :math:`v v^\top`, of which
-    the first d rows and columns are :math:`x x^\top`. Its total variance
-    :math:`(1 - 1 / D)(1 / m^2 - 1)` is least where :math:`\gamma^2 = q`. :class:`PrivUnit` of the d (d + 1) / 2
-    products as one vector does not use that they are products of d numbers: for d = 11 its variance in a direction is
-    1.3, 1.6, 2.5 and 4.2 times as large at epsilon 1, 2, 4 and 8. Only for many numbers at a small epsilon it is
-    smaller: .9 times for d = 100 at .5.
-
-    The integer p, the caps, precision and rounding are as in :class:`PrivUnit`. What follows the draw of the axis is
-    post-processing.
-
-    References
-    ----------
-    The caps of Bhowmick, Duchi, Freudiger, Kapoor and Rogers, "Protection against reconstruction and its applications
-    in private federated learning", 2018, Algorithm 1, around both ends of an axis.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms import noise_from
-    >>> from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
-    >>> mechanism = PrivUnitProducts(2, epsilon=4.0)
-    >>> released = mechanism.release(np.tile([[0.6, 0.8]], (100_000, 1)), noise_from()).rows
-    >>> bool(np.abs(released.mean(axis=0) - [0.36, 0.48 * 2**0.5, 0.64]).max() < 0.02)
-    True
+    Its total variance :math:`(1 - 1 / D)(1 / m^2 - 1)` is least where :math:`\gamma^2 = q`. For d = 11, PrivUnit of the
+    products as one vector has 1.3, 1.6, 2.5 and 4.2 times its variance in a direction at epsilon 1, 2, 4 and 8. The
+    integer p, the caps, precision and rounding are as in :class:`PrivUnit`, around both ends of an axis.
     """
 
     n_features: int

@@ -63,77 +63,31 @@ def projected_dimension(d: int, beta: float, delta: float, width: float | None =
 
 
 def gordon_delta(m: int, beta: float, width: float) -> float:
-    r"""Return the probability, over the draw of a Gaussian Phi, of a stretch above 1 + beta.
+    r"""Bound the probability, over the draw of a Gaussian Phi of m rows, of a stretch above 1 + beta.
 
-    Parameters
-    ----------
-    m : int
-    beta : float
-    width : float
-        Gaussian width of the set of DIRECTIONS of the differences of two records.
-
-    Returns
-    -------
-    float
-        An upper bound; 1 where the theorem says nothing.
-
-    Notes
-    -----
-    Gordon's inequality and Gaussian concentration give
+    `width` is the Gaussian width :math:`\omega` of the set S of DIRECTIONS of the differences of two records. Gordon's
+    inequality and Gaussian concentration give
 
     .. math:: P\Bigl(\sup_{u \in S} \|\Phi u\| > 1 + \beta\Bigr) \le e^{-(\beta \sqrt m - \omega(S))^2 / 2},
 
     so that m of :func:`projected_dimension` has the failure probability :math:`\sqrt\delta`, not :math:`\delta`.
-    Lemma 4 of the paper takes for S the set of differences itself. The width of their directions can be much larger:
-    for vectors in an open set, however small, S is the whole sphere and its width about :math:`\sqrt d`.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.vector._projected_dimension import gordon_delta
-    >>> round(gordon_delta(50, 0.93, 2.87), 5)
-    0.00104
+    Lemma 4 of the paper takes for S the set of differences itself. For vectors in an open set, however small, S is the
+    whole sphere and its width about :math:`\sqrt d`.
     """
     margin = beta * math.sqrt(m) - width
     return math.exp(-margin * margin / 2) if margin > 0 else 1.0
 
 
 def union_delta(m: int, beta: float, n_vectors: int) -> float:
-    r"""Return the probability, over the draw of a Gaussian Phi, of too large a stretch within a finite set.
+    r"""Bound the probability, over the draw of a Gaussian Phi of m rows, of a stretch above 1 + beta in a finite set.
 
-    Parameters
-    ----------
-    m : int
-        Rows of Phi.
-    beta : float
-        The largest allowed stretch is 1 + beta.
-    n_vectors : int
-        Number of vectors, chosen independently of Phi. At least 2.
-
-    Returns
-    -------
-    float
-        An upper bound, rounded up; 1 where it says nothing.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    For one unit vector, :math:`m \|\Phi u\|^2` is a chi-square variable of m degrees of freedom. All pairs together:
+    For one unit vector, :math:`m \|\Phi u\|^2` is a chi-square variable of m degrees of freedom. All pairs of the
+    vectors, which are chosen independently of Phi, together:
 
     .. math:: \delta \le \binom{n}{2} P(\chi^2_m > m (1 + \beta)^2), \qquad
               P(\chi^2_{2 k} > 2 t) = e^{-t} \sum_{j < k} \frac{t^j}{j!}
 
-    Odd m has the tail of m + 1 degrees of freedom at :math:`m (1 + \beta)^2`, which is larger. This needs no width, and
-    nothing of Gordon's theorem.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.vector._projected_dimension import union_delta
-    >>> f"{union_delta(50, 0.93, 3_143):.1e}"
-    '7.0e-11'
+    Odd m has the tail of m + 1 degrees of freedom at :math:`m (1 + \beta)^2`, which is larger. Rounded up.
     """
     check_dimension(m, least=1)
     check_integer("n_vectors", n_vectors, least=2)

@@ -155,12 +155,12 @@ class ProjectedRelease(RowMechanism):
         """Return the guarantee: per unit of distance with Laplace noise, per record with PrivUnit."""
         if self.noise == "privunit":
             return self.inner.guarantee()
-        epsilon, figures = float(self.epsilon), []
+        epsilon, stretch, figures = float(self.epsilon), f"by at most {_up(self.stretch)}", []
+        a_draw = "delta is the probability over the one public draw of Phi, once for all records, if"
+        basis = f"for every two vectors: Phi stretches distances {stretch}"
         if self.sensitivity == "gordon":
-            basis = (
-                "Gordon's theorem: delta is the probability over the one public draw of Phi, once for all records, if "
-                f"the directions of their differences have a Gaussian width of at most {self._width:.3g}"
-            )
+            width = f"the directions of their differences have a Gaussian width of at most {self._width:.3g}"
+            basis = f"Gordon's theorem: {a_draw} {width}"
             if self.stated_delta is not None:
                 figures.append((PUBLISHED_DELTA, float(self.stated_delta)))
             if self.projection.n_features * self.projection.n_components**2 <= _GRAM_WORK:
@@ -168,21 +168,16 @@ class ProjectedRelease(RowMechanism):
                 exact = round_up(Fraction(epsilon) * Fraction(spectral) / Fraction(self.stretch))
                 figures.append(("for every two vectors, without delta", exact))
         elif self.sensitivity == "union":
-            basis = (
-                "a union bound: delta is the probability over the one public draw of Phi, once for all records, if "
-                f"these are among {self.vocabulary_size:,} vectors that were not chosen by looking at Phi"
-            )
+            vectors = f"{self.vocabulary_size:,} vectors that were not chosen by looking at Phi"
+            basis = f"a union bound: {a_draw} these are among {vectors}"
         elif self.sensitivity == "sparse":
             basis = (
-                f"for rows of at most {self.max_nonzeros:,} non-zero values: Phi stretches their distances by at most "
-                f"{_up(self.stretch)}"
+                f"for rows of at most {self.max_nonzeros:,} non-zero values: Phi stretches their distances {stretch}"
             )
             if self.delta:
                 basis += ", but for a chance of delta over its one public draw, once for all records"
         elif self.sensitivity == "vocabulary":
-            basis = f"over the vocabulary: Phi stretches its distances by at most {_up(self.stretch)}"
-        else:
-            basis = f"for every two vectors: Phi stretches distances by at most {_up(self.stretch)}"
+            basis = f"over the vocabulary: Phi stretches its distances {stretch}"
         return PrivacyGuarantee(
             epsilon,
             delta=self.delta,

@@ -103,8 +103,6 @@ def support_stretch(m: int, d: int, k: int, delta: float) -> float:
 
 # Entries that are added up at a time: few enough for the working arrays to stay in the cache.
 _ENTRIES = 1 << 17
-# Columns whose pairs of entries are counted at a time.
-_COLUMNS = 1 << 14
 
 
 def _bands(m: int) -> list[slice]:
@@ -130,20 +128,14 @@ def _signed(stream: Noise, rows: Ints, m: int) -> npt.NDArray[np.unsignedinteger
 
 def sparse_matrix(codes: npt.NDArray[np.unsignedinteger], m: int) -> Any:
     """Return the columns as a sparse matrix of shape (m, n_columns), single precision."""
+    return _signs(codes, m, np.float32(entry_size(codes.shape[1])))
+
+
+def _signs(codes: npt.NDArray[np.unsignedinteger], m: int, size: Any) -> Any:
     n_columns, n_bands = codes.shape
-    size = np.float32(entry_size(n_bands))
     data = np.where(codes & 1, -size, size).ravel()
     pointers = np.arange(0, n_bands * n_columns + 1, n_bands)
     return sparse.csc_matrix((data, (codes >> 1).ravel().astype(np.int32), pointers), shape=(m, n_columns))
-
-
-def dense_columns(codes: npt.NDArray[np.unsignedinteger], m: int) -> npt.NDArray[np.float32]:
-    """Return the columns as an array of shape (m, n_columns), stored by columns."""
-    n_columns, n_bands = codes.shape
-    size = np.float32(entry_size(n_bands))
-    columns = np.zeros((n_columns, m), dtype=np.float32)
-    columns[np.arange(n_columns)[:, None], codes >> 1] = np.where(codes & 1, -size, size)
-    return columns.T
 
 
 def project_sparse(
@@ -176,23 +168,9 @@ def code_gram(codes: npt.NDArray[np.unsignedinteger], m: int) -> Floats:
 
     Shapes: codes (d, n_bands); returns (m, m).
     """
-    bands = _bands(m)
-    first = np.array([[2 * band.start] for band in bands])
-    width = max(band.stop - band.start for band in bands)
-    counts = np.zeros((m, m), dtype=np.int64)
-    for start in range(0, len(codes), _COLUMNS):
-        # Codes within their band: a pair of bands has few outcomes, whatever m.
-        local = codes[start : start + _COLUMNS].T.astype(np.int64) - first
-        for j, across in enumerate(bands):
-            height = across.stop - across.start
-            counts[across, across] += np.diag(np.bincount(local[j] >> 1, minlength=height))
-            left = local[j] * (2 * width)
-            for k, down in enumerate(bands[j + 1 :], j + 1):
-                pairs = np.bincount(left + local[k], minlength=4 * width * width).reshape(width, 2, width, 2)
-                signed = np.trace(pairs - pairs[:, :, :, ::-1], axis1=1, axis2=3)
-                counts[across, down] += signed[:height, : down.stop - down.start]
-    counts += np.triu(counts, 1).T
-    return counts.astype(np.float64) * entry_size(len(bands)) ** 2
+    signs = _signs(codes, m, np.int64(1))
+    counts: Floats = (signs @ signs.T).toarray().astype(np.float64)
+    return counts * entry_size(codes.shape[1]) ** 2
 
 
 # Columns of Phi that share a stream, so that a block of them can be made without the others.
@@ -281,7 +259,7 @@ class RandomProjection:
             for start in range(0, self.n_features, width):
                 columns = slice(start, min(start + width, self.n_features))
                 if self.has_sparse_columns:
-                    yield columns, dense_columns(self._codes[columns], self.n_components)
+                    yield columns, sparse_matrix(self._codes[columns], self.n_components).toarray(order="F")
                 else:
                     yield columns, self._array[:, columns]
             return
@@ -315,15 +293,6 @@ class RandomProjection:
         for columns, block in self.blocks():
             out += by_columns[:, columns] @ block.T
         return out
-
-    def invert(self, projected: np.ndarray) -> np.ndarray:
-        r"""Return the rows of least norm that Phi maps to `projected`: :math:`\Phi^\top (\Phi \Phi^\top)^+ w`."""
-        wide = np.asarray(projected, dtype=np.float64)
-        solved = (wide @ np.linalg.pinv(self.gram, hermitian=True)).astype(projected.dtype)
-        values = np.empty((len(projected), self.n_features), dtype=projected.dtype)
-        for columns, block in self.blocks():
-            values[:, columns] = solved @ block
-        return values
 
     @cached_property
     def gram(self) -> Floats:
