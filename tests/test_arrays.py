@@ -60,7 +60,7 @@ def test_errors_that_scikit_learn_would_raise_with_values_are_ours():
         ),
         ([[0.5, 10**400]], f"{RULE}list of length 1. A ColumnEncoder"),
         ([[0.5, 1j]], f"{RULE}list of length 1, with complex in column 1. Complex data not supported"),
-        ([0.5, 2.5], "a 2D array, with a row for each record. Got list of length 2 instead."),
+        ([0.5, 2.5], "a 2D array, with a row for each record; got list of length 2."),
     ):
         with pytest.raises(ValueError, match=f"^X must (be|have) {rule}"):
             skldp.NumericPrivatizer().fit(X)

@@ -17,7 +17,7 @@ def flower_mod(policy: Policy, ledger: Callable[[Any], DeviceLedger]) -> Callabl
     Parameters
     ----------
     policy : Policy
-        Policy with one field, a :class:`VectorField` of as many numbers as the model has.
+        Policy with one field, a :class:`~skldp.client.VectorField` of as many numbers as the model has.
     ledger : callable
         Takes Flower's context and returns the account of this node's person.
 

@@ -100,7 +100,7 @@ class CellScores(PartScores):
         weighted = response / np.where(usual > 0, usual, 1.0)
         told_apart = weighted @ response.T
         if len(response) > response.shape[1] or np.linalg.cond(told_apart) > _WORST_CONDITION:
-            raise ValueError(f"The answers of a law must tell the parts apart. Got too many parts: {len(response)}.")
+            raise ValueError(f"The answers of a law must tell the parts apart; got too many parts: {len(response)}.")
         inverse = np.linalg.solve(told_apart, weighted)
         self.of_cells = inverse if combine is None else combine @ inverse
         self.low, self.high = self.of_cells.min(axis=1), self.of_cells.max(axis=1)
@@ -152,7 +152,7 @@ class StepScores(PartScores):
 def numbers(law: UnitLaw, answers: Answers) -> Scores:
     """Return the scores of a number in [-1, 1]."""
     if law.has_bias:
-        raise ValueError(f"Means need answers without bias, such as those of knots. Got a law of {law.name} instead.")
+        raise ValueError(f"Means need answers without bias, such as those of knots; got a law of {law.name}.")
     return Scores(each(law.value, answers), *law.ends, law.two_valued)
 
 

@@ -109,7 +109,7 @@ class SurveyEstimate:
         Privacy 2021.
         """
         if not 0 <= share <= 1:
-            raise ValueError(f"share must be from 0 to 1. Got {share!r} instead.")
+            raise ValueError(f"share must be from 0 to 1; got {share!r}.")
         if share == 0:
             return np.zeros(len(self.values))
         share = min(1.0, share / self.answered)

@@ -442,7 +442,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         with np.errstate(all="ignore"):
             X = validate_finite(self, X, reset=False, ensure_all_finite=False)
             if people is not None and len(people) != len(X):
-                raise ValueError(f"ids must have one id for each of the {len(X)} rows. Got {len(people)} instead.")
+                raise ValueError(f"ids must have one id for each of the {len(X)} rows; got {len(people)}.")
             if people is not None and self.ledger is None:
                 self._own_ledgers().keep_names(self.ledger_)
             # Before NaN is refused: the ledger's refusal must not depend on values.

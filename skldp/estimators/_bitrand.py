@@ -116,7 +116,7 @@ class BitRandTransformer(BitFlipTransformer):
 
     See Also
     --------
-    LatentTransformer, OMETransformer : Other published laws of the flips.
+    skldp.papers.LatentTransformer, skldp.papers.OMETransformer : Other published laws of the flips.
 
     Notes
     -----
@@ -154,7 +154,7 @@ class LatentTransformer(BitFlipTransformer):
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
     n_bits, n_integer_bits, bounds
-        As for :class:`BitRandTransformer`.
+        As for :class:`~skldp.BitRandTransformer`.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=None
@@ -165,7 +165,7 @@ class LatentTransformer(BitFlipTransformer):
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
     transform_noise, seed, n_jobs, ledger
-        As for :class:`BitRandTransformer`.
+        As for :class:`~skldp.BitRandTransformer`.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class LatentTransformer(BitFlipTransformer):
 
     See Also
     --------
-    BitRandTransformer : Flips that depend on the weight of the bit.
+    skldp.BitRandTransformer : Flips that depend on the weight of the bit.
 
     Notes
     -----
@@ -228,7 +228,7 @@ class OMETransformer(BitFlipTransformer):
 
     See Also
     --------
-    BitRandTransformer : Flips that depend on the weight of the bit.
+    skldp.BitRandTransformer : Flips that depend on the weight of the bit.
 
     Notes
     -----

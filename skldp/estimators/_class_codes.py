@@ -27,7 +27,7 @@ def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
     check_numbers(y, "y", or_text=True)
     labels = column_or_1d(as_array(y), warn=True)  # which would read nullable booleans as floats
     if not labels.size:
-        raise ValueError("y must hold at least one label. Got an empty y instead.")
+        raise ValueError("y must hold at least one label; got an empty y.")
     return labels
 
 
@@ -39,21 +39,21 @@ def declared_values(values: Any, name: str) -> np.ndarray:
     declared = _as_array(values)
     got = kind_of(values)  # They may be the labels of people.
     if declared.ndim != 1 or not declared.size:
-        raise ValueError(f"{name} must be a list of at least one value. Got {got} instead.")
+        raise ValueError(f"{name} must be a list of at least one value; got {got}.")
     as_list = declared.tolist()
     try:
         distinct = len(set(as_list)) == len(as_list) and not any(map(_is_missing, as_list))
     except TypeError:
         distinct = False
     if not distinct:
-        raise ValueError(f"{name} must be distinct, hashable, finite and not missing. Got {got} instead.")
+        raise ValueError(f"{name} must be distinct, hashable, finite and not missing; got {got}.")
     try:
         return np.sort(declared)
     except TypeError:
         if name.startswith("categories"):
             return declared
         types = " and ".join(sorted({type(value).__name__ for value in as_list}))
-        raise ValueError(f"{name} must be all texts or all numbers, as scikit-learn sorts them. Got {types}.") from None
+        raise ValueError(f"{name} must be all texts or all numbers, as scikit-learn sorts them; got {types}.") from None
 
 
 def classes_of(y: np.ndarray, declared: Any) -> np.ndarray:

@@ -107,8 +107,8 @@ def privacy_guarantee(
         composite.repeated.append(f"{type(estimator).__name__} has no private step")
     if unknown:
         raise ValueError(
-            "public must name steps without privacy that get rows before their release. "
-            f"Got {', '.join(map(repr, unknown))} instead."
+            "public must name steps without privacy that get rows before their release; "
+            f"got {', '.join(map(repr, unknown))}."
         )
     return composite.total()
 

@@ -56,12 +56,12 @@ def query_from_estimator(
     steps, target, model = _unwrap(estimator)
     if is_classifier(model) and len(getattr(model, "classes_", [])) > 2:
         if output_bounds is not None:
-            raise ValueError(f"output_bounds must be None for a query of classes. Got {output_bounds!r} instead.")
+            raise ValueError(f"output_bounds must be None for a query of classes; got {output_bounds!r}.")
         return _class_query(estimator, steps, model, epsilon, bounds, of_class)
     if of_class is not None:
         raise ValueError(
-            "of_class needs a classifier with more than two classes; with two, a query is about the second. "
-            f"Got of_class={of_class!r} and {type(model).__name__}."
+            "of_class needs a classifier with more than two classes; with two, a query is about the second; "
+            f"got of_class={of_class!r} and {type(model).__name__}."
         )
     coef, intercept, link = _model_map(model)
     coef, intercept, link = _with_target(target, coef, intercept, link)
@@ -74,12 +74,12 @@ def query_from_estimator(
         return RegressionQuery("logistic", coef, intercept, wanted, epsilon)
     if region is None:
         if output_bounds is None:
-            raise ValueError("A regressor needs bounds or output_bounds, from public knowledge. Got None for both.")
+            raise ValueError("A regressor needs bounds or output_bounds, from public knowledge; got None for both.")
         return RegressionQuery(_KINDS[link][1], coef, intercept, output_bounds, epsilon)
     low, high = _output_range(coef, intercept, region)
     if output_bounds is None:
         if low == high:
-            raise ValueError(f"The model must depend on x. Got one that predicts {low!r} everywhere within the bounds.")
+            raise ValueError(f"The model must depend on x; got one that predicts {low!r} everywhere within the bounds.")
         ends = _exponentials(low, high) if link == "log" else (low, high)
         return RegressionQuery(_KINDS[link][0], coef, intercept, ends, epsilon)
     query = RegressionQuery(_KINDS[link][1], coef, intercept, output_bounds, epsilon)
@@ -135,8 +135,8 @@ def _class_query(
     if coef.ndim != 2 or len(coef) != n_classes:
         raise ValueError(
             "A query of classes needs a linear model with one row of coef_ per class. Or fit "
-            "sklearn.multiclass.OneVsRestClassifier and make one query per class from its estimators_. "
-            f"Got {name} instead."
+            "sklearn.multiclass.OneVsRestClassifier and make one query per class from its estimators_; "
+            f"got {name}."
         )
     intercept = np.broadcast_to(np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64), n_classes)
     coef, intercept = _folded(steps, coef.astype(np.float64), intercept)
@@ -148,7 +148,7 @@ def _class_query(
     short = scores.max(axis=1) - scores[np.arange(len(points)), predicted]
     if not (short <= 1e-5 * (np.abs(points) @ np.abs(coef).max(axis=0) + np.abs(intercept).max())).all():
         raise ValueError(
-            f"The model must predict the class whose theta x + c is largest. Got other predictions from {name}."
+            f"The model must predict the class whose theta x + c is largest; got other predictions from {name}."
         )
     return query if of_class is None else _softmax_query(estimator, model, query, points, of_class)
 
@@ -159,7 +159,7 @@ def _softmax_query(
     """Return the query of one class's probability; raise ValueError unless the model is a softmax."""
     classes = list(model.classes_)
     if of_class not in classes:
-        raise ValueError(f"of_class must be one of the model's classes {classes!r}. Got {of_class!r} instead.")
+        raise ValueError(f"of_class must be one of the model's classes {classes!r}; got {of_class!r}.")
     found = SoftmaxQuery(query.coef, query.intercept, classes.index(of_class), query.epsilon)
     is_softmax = hasattr(model, "predict_proba")
     if is_softmax:
@@ -168,8 +168,8 @@ def _softmax_query(
         is_softmax = bool((np.abs(found.unit_response(points) - theirs) <= 1e-5).all())
     if not is_softmax:
         raise ValueError(
-            "of_class needs a model whose predict_proba is the softmax of theta x + c, such as LogisticRegression. "
-            f"Got {type(model).__name__} instead."
+            "of_class needs a model whose predict_proba is the softmax of theta x + c, such as LogisticRegression; "
+            f"got {type(model).__name__}."
         )
     return found
 
@@ -189,7 +189,7 @@ def _unwrap(estimator: Any) -> tuple[list[Any], Any, Any]:
         elif isinstance(estimator, TransformedTargetRegressor):
             check_is_fitted(estimator)
             if target is not None:
-                raise ValueError(f"The target must be transformed once. Got {estimator!r} within another one.")
+                raise ValueError(f"The target must be transformed once; got {estimator!r} within another one.")
             target, estimator = estimator.transformer_, estimator.regressor_
         else:
             return steps, target, estimator
@@ -202,13 +202,13 @@ def _with_target(
     if target is None or (isinstance(target, FunctionTransformer) and target.inverse_func is None is target.func):
         return coef, intercept, link
     if link != "identity":
-        raise ValueError(f"A transformed target needs a linear regressor. Got {target!r} around another model.")
+        raise ValueError(f"A transformed target needs a linear regressor; got {target!r} around another model.")
     if isinstance(target, FunctionTransformer):
         if target.func is np.log and target.inverse_func is np.exp:
             return coef, intercept, "log"
         raise ValueError(
             "A function of the target must be its logarithm, func=np.log with inverse_func=np.exp, because the loss of "
-            f"others cannot be certified. Got {target!r} instead."
+            f"others cannot be certified; got {target!r}."
         )
     scale, shift = _step_map(target, 1)
     # y = (z - shift) / scale.
@@ -242,12 +242,12 @@ def _model_map(model: Any) -> tuple[npt.NDArray[np.float64], float, _Link]:
     if not hasattr(model, "coef_"):
         raise ValueError(
             "A query needs a linear model with coef_, because the loss of others cannot be certified. Fit a linear "
-            f"model to its predictions on public data. Got {name} instead."
+            f"model to its predictions on public data; got {name}."
         )
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_, dtype=np.float64)
     intercept = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64)
     if coef.size == 0 or coef.size != coef.shape[-1] or intercept.size != 1:
-        raise ValueError(f"The model must have one output. Got {name} with coef_ of shape {coef.shape} instead.")
+        raise ValueError(f"The model must have one output; got {name} with coef_ of shape {coef.shape}.")
     return coef.reshape(-1).astype(np.float64), float(intercept.reshape(-1)[0]), _link_of(model)
 
 
@@ -273,7 +273,7 @@ def _step_map(step: Any, n_features: int) -> tuple[npt.NDArray[np.float64], npt.
         raise ValueError(
             "The steps before the model must be StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler, without "
             "clipping, or a SimpleImputer, because only affine maps can be folded into the query. Apply other steps to "
-            f"the rows beforehand. Got {step!r} instead."
+            f"the rows beforehand; got {step!r}."
         )
     check_is_fitted(step)
     if isinstance(step, MinMaxScaler):
@@ -291,8 +291,8 @@ def _check_imputer(step: SimpleImputer, n_features: int) -> None:
     values = np.asarray(step.statistics_, dtype=np.float64)
     if not marks_nan or step.add_indicator or np.isnan(values).any() or len(values) != n_features:
         raise ValueError(
-            "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature. "
-            f"Got {step!r} instead."
+            "A SimpleImputer must fill in NaN alone, without an indicator and without dropping a feature; "
+            f"got {step!r}."
         )
 
 
@@ -341,6 +341,6 @@ def _check_predictions(estimator: Any, coef: np.ndarray, intercept: float, link:
     comparable = np.isfinite(theirs) if link == "log" else np.ones(len(z), dtype=bool)
     if not comparable.any() or not (np.abs(ours - theirs) <= 1e-5 * magnitude)[comparable].all():
         raise ValueError(
-            "The model's predictions must be theta x + c, or the logistic function or the exponential of it. "
-            f"Got other predictions from {estimator!r} instead."
+            "The model's predictions must be theta x + c, or the logistic function or the exponential of it; "
+            f"got other predictions from {estimator!r}."
         )

@@ -140,8 +140,8 @@ class GuaranteeMixin:
         )
         if changed:
             raise ChangedAfterFitError(
-                f"Parameters of {type(self).__name__} must not change after fit, because its guarantee would not hold. "
-                f"Got {', '.join(changed)} changed after fit; fit it again."
+                f"Parameters of {type(self).__name__} must not change after fit, because its guarantee would not hold; "
+                f"got {', '.join(changed)} changed after fit; fit it again."
             )
 
     def __sklearn_clone__(self) -> Any:
@@ -191,7 +191,7 @@ def attach_guarantee(estimator, guarantee, learnt="", declaration=""):
     declares it.
     """
     if getattr(estimator, "ledger", None) is not None and estimator.seed is not None:
-        raise ValueError(f"seed must be None with a ledger. Got {estimator.seed!r} instead.")
+        raise ValueError(f"seed must be None with a ledger; got {estimator.seed!r}.")
     basis = guarantee.basis
     if learnt:
         basis = f"infinite: {learnt} were learnt from private data, which no epsilon covers"

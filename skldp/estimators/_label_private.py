@@ -209,8 +209,8 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     def _check_inner(self) -> None:
         if is_classifier(self.estimator):
             raise ValueError(
-                "estimator must be a regressor; LabelPrivateClassifier trains classifiers on released classes. "
-                f"Got {type(self.estimator).__name__} instead."
+                "estimator must be a regressor; LabelPrivateClassifier trains classifiers on released classes; "
+                f"got {type(self.estimator).__name__}."
             )
 
 

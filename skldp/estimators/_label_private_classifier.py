@@ -68,7 +68,7 @@ def _train_in_stages(
     y = labels_1d(y)
     check_consistent_length(X, y)
     if len(y) < n_stages:
-        raise ValueError(f"stages must be at most the number of people. Got {n_stages} with n_samples = {len(y)}.")
+        raise ValueError(f"stages must be at most the number of people; got {n_stages} with n_samples = {len(y)}.")
     classes = mechanism.fit(y).classes_
     response, models = RowPriorResponse(float(mechanism.epsilon), classes.size), []
     codes, released = encode(y, classes, "y"), np.empty(len(y), dtype=np.int64)
@@ -108,7 +108,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Cloned and fitted on the randomized labels.
     label_mechanism : LabelRR or LabelLaplace, default=None
-        Cloned and applied to y in `fit`. None is ``LabelRR()``. For several labels a row, :class:`LabelMatrixRR`.
+        Cloned and applied to y in `fit`. None is ``LabelRR()``. For several labels a row,
+        :class:`~skldp.papers.LabelMatrixRR`.
     correction : {"none", "forward"}, default="none"
         ``"none"`` returns the predictions of `estimator`, for randomized labels. ``"forward"`` converts its
         probabilities of randomized labels to those of true labels, through the known flip matrix.
@@ -147,7 +148,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    LabelRR : The default mechanism, whose `classes` should be declared.
+    skldp.LabelRR : The default mechanism, whose `classes` should be declared.
 
     Notes
     -----
@@ -297,28 +298,28 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def _check_inner(self) -> None:
         if is_regressor(self.estimator):
             raise ValueError(
-                "estimator must be a classifier; LabelPrivateRegressor trains regressors on released numbers. "
-                f"Got {type(self.estimator).__name__} instead."
+                "estimator must be a classifier; LabelPrivateRegressor trains regressors on released numbers; "
+                f"got {type(self.estimator).__name__}."
             )
         if self.correction == "forward" and self.stages > 1:
             raise ValueError(
-                f"correction='forward' needs stages=1: people of several stages have several flip matrices. "
-                f"Got stages={self.stages} instead."
+                f"correction='forward' needs stages=1: people of several stages have several flip matrices; "
+                f"got stages={self.stages}."
             )
         if self.correction == "forward" and isinstance(self.label_mechanism, LabelMatrixRR):
-            raise ValueError("correction='forward' needs one label per row. Got a LabelMatrixRR instead.")
+            raise ValueError("correction='forward' needs one label per row; got a LabelMatrixRR.")
         asks = "correction='forward'" if self.correction == "forward" else "stages" if self.stages > 1 else ""
         if asks and not hasattr(self.estimator, "predict_proba"):
             raise ValueError(
-                f"{asks} needs an estimator with predict_proba. Got {type(self.estimator).__name__} without it instead."
+                f"{asks} needs an estimator with predict_proba; got {type(self.estimator).__name__} without it."
             )
         given = self.label_mechanism
         if self.stages > 1 and not (
             given is None or (isinstance(given, LabelRR) and given.prior is None and given.ledger is None)
         ):
             raise ValueError(
-                "stages needs a LabelRR without a prior or a ledger as label_mechanism. "
-                f"Got {type(given).__name__} instead, or one with a prior or a ledger."
+                "stages needs a LabelRR without a prior or a ledger as label_mechanism; "
+                f"got {type(given).__name__}, or one with a prior or a ledger."
             )
 
     def _guarantee_parameters(self) -> dict[str, Any]:

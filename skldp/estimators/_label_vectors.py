@@ -30,7 +30,7 @@ class LabelLaplaceVector(LabelReleaser):
     epsilon : float, default=1.0
         Budget (natural log) of one label, at least 1e-6. The noise has scale :math:`2 / \varepsilon`.
     classes, seed
-        As for :class:`LabelRR`, with the same errors and warnings.
+        As for :class:`~skldp.LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class LabelLaplaceVector(LabelReleaser):
 
     See Also
     --------
-    LabelLaplace : Releases the largest entry alone, at about half of the stated epsilon.
-    LabelRR : Randomized response.
+    skldp.papers.LabelLaplace : Releases the largest entry alone, at about half of the stated epsilon.
+    skldp.LabelRR : Randomized response.
 
     References
     ----------
@@ -93,7 +93,7 @@ class LabelMatrixRR(LabelReleaser):
         Declared classes of every column, from public knowledge, or one list for all columns, such as ``[0, 1]`` for a
         multi-label indicator. None learns them from y, with a warning and an infinite guarantee.
     seed
-        As for :class:`LabelRR`.
+        As for :class:`~skldp.LabelRR`.
 
     Attributes
     ----------
@@ -108,11 +108,11 @@ class LabelMatrixRR(LabelReleaser):
     ------
     ValueError
         If y does not have two dimensions, a label is not declared, or the number of lists is not that of columns.
-        Warnings are those of :class:`LabelRR`.
+        Warnings are those of :class:`~skldp.LabelRR`.
 
     See Also
     --------
-    LabelRR : One label a record.
+    skldp.LabelRR : One label a record.
 
     Examples
     --------

@@ -159,7 +159,7 @@ class LabelRR(LabelPrivatizer):
 
     See Also
     --------
-    LabelLaplace : Laplace noise on the one-hot label.
+    skldp.papers.LabelLaplace : Laplace noise on the one-hot label.
     LabelPrivateClassifier : A classifier that is trained on such labels.
     LabelSampler : The same as a step of an imbalanced-learn pipeline.
 
@@ -242,7 +242,7 @@ class LabelLaplace(LabelPrivatizer):
     epsilon : float, default=1.0
         Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
     classes, seed
-        As for :class:`LabelRR`, with the same errors and warnings.
+        As for :class:`~skldp.LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class LabelLaplace(LabelPrivatizer):
     See Also
     --------
     LabelLaplaceVector : Releases all entries of the noisy one-hot label, at the stated epsilon.
-    LabelRR : Randomized response, which uses the full budget.
+    skldp.LabelRR : Randomized response, which uses the full budget.
 
     Notes
     -----

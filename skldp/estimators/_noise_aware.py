@@ -125,8 +125,8 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         fit = least_squares_of_releases(rows, as_numbers(target, "y"), mechanism, together=together)
         if fit.n_needed > len(rows):
             warn(
-                "Noise hides at least one direction of the rows: coefficients are shrunk and have no standard errors. "
-                f"Got {len(rows):,} released rows. Use at least {fit.n_needed:,} people, fewer features, or a larger "
+                "Noise hides at least one direction of the rows: coefficients are shrunk and have no standard errors; "
+                f"got {len(rows):,} released rows. Use at least {fit.n_needed:,} people, fewer features, or a larger "
                 "epsilon.",
                 TooFewPeopleWarning,
             )
@@ -260,7 +260,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         law, public = self._of_the_labels(), None
         classes = learnt_values(labels) if law is None else law.classes_
         if len(classes) < 2:
-            raise ValueError("y must have at least 2 classes. Got one class instead.")
+            raise ValueError("y must have at least 2 classes; got one class.")
         flip_matrix = np.eye(len(classes)) if law is None else law.flip_matrix_
         members = unbiased_members(encode(labels, classes, "y"), flip_matrix)
         claims = ["labels are as they were given"] if law is None else []
@@ -281,8 +281,8 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
             return mechanism
         if mechanism.get_params().get("classes") is None:
             raise ValueError(
-                "label_mechanism must be fitted, or have declared classes. "
-                f"Got an unfitted {type(mechanism).__name__}(classes=None) instead."
+                "label_mechanism must be fitted, or have declared classes; "
+                f"got an unfitted {type(mechanism).__name__}(classes=None)."
             )
         return clone(mechanism).fit(mechanism.classes)
 

@@ -80,7 +80,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
         if classes is not None and known is not None:
             given, known = (declared_values(one, "classes") for one in (classes, known))
             if not np.array_equal(given, known):
-                raise ValueError("classes must be those of the parameter or of the first call. Got others instead.")
+                raise ValueError("classes must be those of the parameter or of the first call; got others.")
         return self._fit(X, y, classes, is_stream=True) if is_first else self._fit_more(X, y)
 
     def _fit(self, X: Any, y: Any, classes: Any = None, *, is_stream: bool = False) -> Self:
@@ -95,7 +95,7 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
         if reset:
             self.classes_ = learnt_values(labels) if declared is None else classes_of(labels, declared)
             if len(self.classes_) < 2:
-                raise ValueError("y must have at least 2 classes. Got one class instead.")
+                raise ValueError("y must have at least 2 classes; got one class.")
         return rows, encode(labels, self.classes_, "y").astype(np.float64)
 
     def _bounds(self) -> tuple[Floats, Floats]:

@@ -170,7 +170,7 @@ class PrivateMoments(ProtocolEstimator):
         chosen = [j for j in range(self.n_features_in_) if j != of_target] if on is None else on
         others = list(map(self._column, [chosen] if isinstance(chosen, int | str) else chosen))
         if not others or len({*others, of_target}) <= len(others):
-            raise ValueError(f"on must name at least one column, each once and not the target. Got {on!r} instead.")
+            raise ValueError(f"on must name at least one column, each once and not the target; got {on!r}.")
         fit = LinearRegression()
         fit.coef_, fit.intercept_ = self._estimates.regress(of_target, others)
         fit.n_features_in_ = len(others)
@@ -186,7 +186,7 @@ class PrivateMoments(ProtocolEstimator):
                 return int(found[0])
         elif is_integer(named) and 0 <= named < self.n_features_in_:
             return int(named)
-        raise ValueError(f"A column must be a position or a name of a column of X. Got {named!r} instead.")
+        raise ValueError(f"A column must be a position or a name of a column of X; got {named!r}.")
 
     def _domain(self) -> Box:
         return Box.of(*check_bounds_by_column(self.bounds, self))

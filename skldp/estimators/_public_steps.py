@@ -47,12 +47,12 @@ def public_instead_of(step: Any) -> str:
 def declared_public(public: Iterable[str] | Mapping[str, float | None]) -> dict[str, float | None]:
     """Return the steps that a caller declares to be public, each with the factor by which it stretches distances."""
     if isinstance(public, str):
-        raise TypeError(f"public must be a collection of names, such as ({public!r},). Got a single string instead.")
+        raise TypeError(f"public must be a collection of names, such as ({public!r},); got a single string.")
     declared = dict(public) if isinstance(public, Mapping) else dict.fromkeys(public)
     for name, stretch in declared.items():
         if stretch is not None and not (is_number(stretch) and 0 < float_above(stretch) < math.inf):
             raise ValueError(
-                f"Values of public must be a stretch, a finite number > 0, or None. Got {name!r}: {stretch!r}."
+                f"Values of public must be a stretch, a finite number > 0, or None; got {name!r}: {stretch!r}."
             )
     return declared
 

@@ -124,11 +124,11 @@ def _is_iso_date(value: Any) -> bool:
 def check_frame(X: Any) -> None:
     """Raise ValueError unless X is a frame of pandas or polars with distinct column names."""
     if not hasattr(X, "iloc") and not hasattr(X, "get_columns"):
-        raise ValueError(f"X must be a DataFrame of pandas or polars, or an array. Got {type(X).__name__} instead.")
+        raise ValueError(f"X must be a DataFrame of pandas or polars, or an array; got {type(X).__name__}.")
     names = list(X.columns)
     if len(set(names)) < len(names):
         twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise ValueError(f"Columns of X must have different names. Got {twice} more than once.")
+        raise ValueError(f"Columns of X must have different names; got {twice} more than once.")
 
 
 def check_unknown(handle_unknown: str, columns: list[Column]) -> None:

@@ -54,16 +54,16 @@ def domain_from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None =
     else:
         parts = list(_step_parts(type(transformer).__name__, transformer, _columns_of(transformer), declared))
     if declared:
-        raise ValueError(f"bounds must name columns that pass unchanged. Got {sorted(map(str, declared))} as well.")
+        raise ValueError(f"bounds must name columns that pass unchanged; got {sorted(map(str, declared))} as well.")
     if not parts:
-        raise ValueError(f"transformer must have output columns. Got a {type(transformer).__name__} without any.")
+        raise ValueError(f"transformer must have output columns; got a {type(transformer).__name__} without any.")
     names = [name for own, _ in parts for name in own]
     is_fitted = any(name.endswith("_") and not name.startswith("_") for name in vars(transformer))
     if is_fitted and hasattr(transformer, "get_feature_names_out"):
         made = [str(name) for name in transformer.get_feature_names_out()]
         if len(made) != len(names):
             raise ValueError(
-                f"{type(transformer).__name__} must have the {len(names)} columns that it declares. Got {len(made)}."
+                f"{type(transformer).__name__} must have the {len(names)} columns that it declares; got {len(made)}."
             )
         names = made
     if len(set(names)) < len(names):
@@ -106,7 +106,7 @@ def _listed(name: str, columns: Any, transformer: Any) -> list[Any]:
         columns = [place for place, chosen in enumerate(columns) if chosen]
     if not isinstance(columns, list | tuple) or not all(type(one) in (str, int) for one in columns):
         raise ValueError(
-            f"The columns of step {name!r} must be a list of names or positions. Got {type(columns).__name__} instead."
+            f"The columns of step {name!r} must be a list of names or positions; got {type(columns).__name__}."
         )
     if names_in is None:
         return list(columns)
@@ -134,7 +134,7 @@ def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]
         # Earlier steps may change a row's category, not the set of categories.
         last = step.steps[-1][1]
         if isinstance(last, str) or last is None:
-            raise ValueError(f"The last step of the Pipeline {name!r} must encode. Got {last!r} instead.")
+            raise ValueError(f"The last step of the Pipeline {name!r} must encode; got {last!r}.")
         yield from _step_parts(f"{name}: {step.steps[-1][0]}", last, columns, bounds)
     elif (isinstance(step, str) and step == "passthrough") or (kind == "FunctionTransformer" and step.func is None):
         yield from (_passed(name, column, bounds) for column in columns)
@@ -148,8 +148,8 @@ def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]
     else:
         raise ValueError(
             f"Step {name!r} must be a OneHotEncoder or OrdinalEncoder with declared categories, a BoundsScaler, or a "
-            "passthrough with bounds, because the domain must not be learnt from rows. "
-            f"Got {type(step).__name__} instead."
+            "passthrough with bounds, because the domain must not be learnt from rows; "
+            f"got {type(step).__name__}."
         )
 
 
@@ -166,12 +166,12 @@ def _passed(name: str, column: Any, bounds: dict[Any, Any]) -> _Part:
     own = bounds.pop(column)
     if isinstance(own, Domain):
         if own.n_features != 1:
-            raise ValueError(f"The domain of column {column!r} must be of one column. Got {own.n_features} instead.")
+            raise ValueError(f"The domain of column {column!r} must be of one column; got {own.n_features}.")
         return [_named(column)], own
     try:
         low, high = own
     except (TypeError, ValueError):
-        raise ValueError(f"The bounds of column {column!r} must be (low, high) or a Domain. Got {own!r}.") from None
+        raise ValueError(f"The bounds of column {column!r} must be (low, high) or a Domain; got {own!r}.") from None
     return [_named(column)], Column(low, high)
 
 
@@ -180,11 +180,10 @@ def _categories(name: str, step: Any, columns: list[Any]) -> list[list[Any]]:
     declared = step.categories
     if isinstance(declared, str):
         raise ValueError(
-            f"The categories of step {name!r} must be declared: categories=[[...], ...]. "
-            f"Got categories={declared!r} instead."
+            f"The categories of step {name!r} must be declared: categories=[[...], ...]; got categories={declared!r}."
         )
     if len(declared) != len(columns):
-        raise ValueError(f"Step {name!r} has {len(columns)} columns. Got the categories of {len(declared)} instead.")
+        raise ValueError(f"Step {name!r} has {len(columns)} columns; got the categories of {len(declared)}.")
     return [list(own) for own in declared]
 
 

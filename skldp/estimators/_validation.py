@@ -153,8 +153,8 @@ def _from_ends(bounds: Any, n_features: int, name: str, of: str) -> tuple[np.nda
         raise InvalidParameterError(f"`{name}` must satisfy low < high; low {low[j]:g} {verb} high {high[j]:g}{of}.")
     if max(np.abs(low).max(), np.abs(high).max()) > _MAX_MAGNITUDE or (high - low).min() < 1 / _MAX_MAGNITUDE:
         raise InvalidParameterError(
-            f"{name} must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart. "
-            f"Got {bounds!r} instead."
+            f"{name} must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart; "
+            f"got {bounds!r}."
         )
     return low, high
 
@@ -228,7 +228,7 @@ def validate_mixed(estimator: BaseEstimator, X: Any, *, reset: bool, **kwargs: A
     if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if not X.shape[0] or not X.shape[1]:
-            raise ValueError(f"X must have at least one row and one column. Got the shape {X.shape}.")
+            raise ValueError(f"X must have at least one row and one column; got the shape {X.shape}.")
         return X
     # numpy would turn a list of mixed types into strings.
     dtype = None if hasattr(X, "dtype") or np.asarray(X).dtype.kind != "U" else object
@@ -239,7 +239,7 @@ def as_table(X: Any, name: str = "X", n_columns: int | None = None, **kwargs: An
     """Validate by scikit-learn's ``check_array``; refuse NaN and infinity whatever the global setting."""
     table = _checked(lambda: check_array(X, input_name=name, **kwargs), X, name, **kwargs)
     if n_columns not in (None, table.shape[1]):
-        raise ValueError(f"{name} must have {n_columns} columns. Got {table.shape[1]} instead.")
+        raise ValueError(f"{name} must have {n_columns} columns; got {table.shape[1]}.")
     return table
 
 
@@ -262,9 +262,7 @@ def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) ->
         failed = error
     # Outside the clause above: its error would be the context of ours.
     if np.ndim(X) != 2:
-        raise ValueError(
-            f"{name} must be a 2D array, with a row for each record. Got {kind_of(X)} instead. Reshape your data."
-        )
+        raise ValueError(f"{name} must be a 2D array, with a row for each record; got {kind_of(X)}. Reshape your data.")
     check_numbers(X, name, or_text=not of_numbers)
     check_numbers(given.get("y"), "y", or_text=not given.get("y_numeric"))
     raise failed

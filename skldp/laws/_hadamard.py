@@ -146,7 +146,7 @@ class HadamardLaw(FavouringLaw):
         """Mean sign of a report for the true code; it is 0 for all others."""
         gain = 1 - self.miss_count / TWO_64 * (1 + self.block_size / 2 / self.sizes[1])
         if not gain > 0:
-            raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
+            raise ValueError("Answers must depend on the category; got a law of epsilon 0.")
         return gain
 
     def _signed(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:

@@ -232,7 +232,7 @@ class CodeLaw(IntegerLaw):
     def _apart(self) -> tuple[float, float]:
         p, q = self.support
         if not p > q:
-            raise ValueError("Answers must depend on the category. Got a law of epsilon 0 instead.")
+            raise ValueError("Answers must depend on the category; got a law of epsilon 0.")
         return p, q
 
 
@@ -333,9 +333,7 @@ class UnitLaw(NumbersLaw):
     def lattice_part(self, what: str) -> tuple[Any, float]:
         """Return the lattice law of some or all answers, and their share; raise ValueError without one."""
         # An answer shows its component of a mixture. Few outputs identify neither squares nor bins.
-        raise ValueError(
-            f"{what} need mechanism='square_wave', or another law of a lattice. Got {self.name!r} instead."
-        )
+        raise ValueError(f"{what} need mechanism='square_wave', or another law of a lattice; got {self.name!r}.")
 
 
 @dataclass(frozen=True)

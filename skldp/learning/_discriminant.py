@@ -88,11 +88,10 @@ class DiscriminantProtocol(Protocol):
         """Return public vectors in the units in which the bounds are -1 and 1."""
         if rows.ndim != 2 or rows.shape[1] != self.n_features or len(rows) < _LEAST_PUBLIC:
             raise ValueError(
-                f"public must be at least {_LEAST_PUBLIC} vectors of {self.n_features} numbers. "
-                f"Got {kind_of(rows)} instead."
+                f"public must be at least {_LEAST_PUBLIC} vectors of {self.n_features} numbers; got {kind_of(rows)}."
             )
         if not np.isfinite(rows).all():
-            raise ValueError("public must hold finite numbers. Got NaN or infinity instead.")
+            raise ValueError("public must hold finite numbers; got NaN or infinity.")
         return np.clip((rows - self._box.center[:-1]) / self._box.radius[:-1], -1, 1)
 
     def _look_at_public(self, rows: Floats) -> None:
@@ -101,7 +100,7 @@ class DiscriminantProtocol(Protocol):
         values, vectors = values[::-1], vectors[:, ::-1]
         seen = values > _NOTHING * max(values[0], _NOTHING)
         if not seen.any():
-            raise ValueError("public must hold vectors that differ. Got the same one again and again instead.")
+            raise ValueError("public must hold vectors that differ; got the same one again and again.")
         values, vectors = values[seen], vectors[:, seen]
         state = self._state
         state["center"] = [*rows.mean(axis=0).tolist(), 0.0]

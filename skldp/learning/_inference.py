@@ -62,20 +62,20 @@ class InferenceProtocol(RegressionProtocol):
         state = self._state
         if not self.asks_for_errors:
             rule = f"It takes at least {self.n_needed_for_errors:,} people for standard errors"
-            return f"{rule} at epsilon {self.epsilon:.4g}. Got {self.n_people:,} people."
+            return f"{rule} at epsilon {self.epsilon:.4g}; got {self.n_people:,} people."
         if state["start"] is None or min(len(state[name]) for name in ("error_moments", "first", "second")) < 2:
-            return "Two cohorts of products with levels and of each Newton step must have answered. Got fewer."
+            return "Two cohorts of products with levels and of each Newton step must have answered; got fewer."
         _, unknown = inverse_where_known(*self._hessian())
         if unknown.size:
             weights = ((self._error_rows().T @ unknown) ** 2).sum(axis=1)[1:]
             hidden = np.flatnonzero(weights >= weights.max() / 10).tolist()
             return (
-                "Second moments must stand out of the noise in every direction. Got noise that hides those of features "
+                "Second moments must stand out of the noise in every direction; got noise that hides those of features "
                 f"{hidden}, which are nearly collinear or fill a small part of their bounds. {_WAY_OUT}"
             )
         if self._may_be_cut():
             return (
-                "Second moments must not be cut off by more than a third. Got long tails, or categories that few "
+                "Second moments must not be cut off by more than a third; got long tails, or categories that few "
                 f"people have. {_WAY_OUT}"
             )
         return ""

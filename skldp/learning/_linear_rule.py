@@ -194,7 +194,7 @@ def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: Floats) -> Float
         undone = np.linalg.inv(flip_matrix)
     except np.linalg.LinAlgError:
         raise ValueError(
-            "Released labels must tell every class from the others. Got a law under which they do not."
+            "Released labels must tell every class from the others; got a law under which they do not."
         ) from None
     return undone[codes].astype(np.float64)
 

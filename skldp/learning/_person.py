@@ -51,7 +51,7 @@ class Person:
         check_epsilon(epsilon)
         record = as_numbers(x, "x")
         if record.ndim != 1 or not np.isfinite(record).all() or not is_number(y):
-            raise ValueError("x must be a list of finite numbers and y one. Got something else instead.")
+            raise ValueError("x must be a list of finite numbers and y one; got something else.")
         self._x, self._y, self._left = record.copy(), float(y), float(epsilon)
         self._spend = spend
         self._pid, self._lock = os.getpid(), threading.Lock()
@@ -76,7 +76,7 @@ class Person:
         # All checks come before the record is read, and are the same for every record.
         read = Task.from_json(task)
         if len(read.low) != len(self._x) + 1:
-            raise ValueError(f"The task must be about {len(self._x)} features. Got {len(read.low) - 1} instead.")
+            raise ValueError(f"The task must be about {len(self._x)} features; got {len(read.low) - 1}.")
         cost = read.guarantee().epsilon
         with self._lock:
             left = self._left
@@ -114,5 +114,5 @@ def simulate(
     if asked < len(order):
         task = protocol.frozen_task
         if task is None:
-            raise ValueError("A task must be left for everybody. Got more people than the protocol was planned for.")
+            raise ValueError("A task must be left for everybody; got more people than the protocol was planned for.")
         protocol.add(task.release(X, y, of_releases, rows=order[asked:], n_threads=n_threads))

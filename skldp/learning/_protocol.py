@@ -102,10 +102,10 @@ class Protocol(ABC):
         check_integer("n_people", n_people, least=1)
         check_epsilon(epsilon)
         if kind not in ("rounds", "once"):
-            raise ValueError(f"kind must be 'rounds' or 'once'. Got {kind!r} instead.")
+            raise ValueError(f"kind must be 'rounds' or 'once'; got {kind!r}.")
         self._box = Box.of(low, high)
         if self._box.n_features != n_features + 1:
-            raise ValueError(f"low and high must have {n_features + 1} numbers. Got {self._box.n_features} instead.")
+            raise ValueError(f"low and high must have {n_features + 1} numbers; got {self._box.n_features}.")
         self.n_features, self.n_people, self.epsilon = int(n_features), int(n_people), float(epsilon)
         self.kind = kind
         # Refuse impossible settings before any task is published: the functional of the target.
@@ -143,7 +143,7 @@ class Protocol(ABC):
         """Return the first task; raise ValueError if it was answered, because each person reports once."""
         task = self.task
         if task is None or self._state["step"]:
-            raise ValueError("A protocol is carried out once. Got one that is under way; make a new one.")
+            raise ValueError("A protocol is carried out once; got one that is under way; make a new one.")
         return task
 
     @property
@@ -184,7 +184,7 @@ class Protocol(ABC):
         """
         task = self.task
         if task is None:
-            raise ValueError("All tasks were answered. Got reports of one more instead.")
+            raise ValueError("All tasks were answered; got reports of one more.")
         return self._advance(task, self._collected(task, reports))
 
     def add(self, reports: Report | Iterable[Report]) -> None:
@@ -221,9 +221,7 @@ class Protocol(ABC):
         total = Report.total(several) if several else None
         most = self._open[1] if most is None else most
         if total is not None and total.n_people > most:
-            raise ValueError(
-                f"Reports must be of the {most:,} people who were to be asked. Got {total.n_people:,} instead."
-            )
+            raise ValueError(f"Reports must be of the {most:,} people who were to be asked; got {total.n_people:,}.")
         return total
 
     @property
@@ -291,7 +289,7 @@ class Protocol(ABC):
             for task, ids in counted.items():
                 Report(task, len(ids), (0,), ids)
         if not fits:
-            raise ValueError(f"A state must be one that {cls.__name__} wrote. Got one of another protocol instead.")
+            raise ValueError(f"A state must be one that {cls.__name__} wrote; got one of another protocol.")
         protocol._state = state
         return protocol
 

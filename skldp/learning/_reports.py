@@ -52,21 +52,21 @@ class Report:
 
     def __post_init__(self) -> None:
         if not isinstance(self.task, str) or not re.fullmatch("[0-9a-f]{64}", self.task):
-            raise ValueError("A report must name its task by 64 hexadecimal digits. Got something else instead.")
+            raise ValueError("A report must name its task by 64 hexadecimal digits; got something else.")
         check_integer("n_people", self.n_people, least=1, most=_MOST_PEOPLE)
         object.__setattr__(self, "n_people", int(self.n_people))
         if not isinstance(self.sums, list | tuple) or set(map(type, self.sums)) != {int}:
-            raise ValueError("A report's sums must be whole numbers. Got something else instead.")
+            raise ValueError("A report's sums must be whole numbers; got something else.")
         # Far above any valid sum; Python limits the conversion of integers to 4,300 digits.
         if max(map(abs, self.sums)) >= _MOST_SUM:
-            raise ValueError("A report's sums must be below 2^256. Got a larger one instead.")
+            raise ValueError("A report's sums must be below 2^256; got a larger one.")
         object.__setattr__(self, "sums", tuple(self.sums))
         ids = [os.urandom(16).hex()] if self.ids is None else self.ids
         fits = isinstance(ids, list | tuple) and 1 <= len(ids) <= self.n_people
         if not fits or not all(isinstance(one, str) and re.fullmatch("[0-9a-f]{32}", one) for one in ids):
             raise ValueError("A report must have ids of 32 hexadecimal digits, at most one for each of its people.")
         if len(set(ids)) < len(ids):
-            raise ValueError("A report counts once. Got the same id twice.")
+            raise ValueError("A report counts once; got the same id twice.")
         object.__setattr__(self, "ids", tuple(sorted(ids)))
 
     def __add__(self, other: "Report") -> "Report":
@@ -82,7 +82,7 @@ class Report:
         if len(reports) == 1:
             return first
         if any((one.task, len(one.sums)) != (first.task, len(first.sums)) for one in reports):
-            raise ValueError("Only reports of the same task add up. Got those of two tasks instead.")
+            raise ValueError("Only reports of the same task add up; got those of two tasks.")
         sums = tuple(map(sum, zip(*(one.sums for one in reports), strict=True)))
         ids = tuple(one for report in reports for one in report.ids)
         return Report(first.task, sum(one.n_people for one in reports), sums, ids)

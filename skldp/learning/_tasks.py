@@ -106,7 +106,7 @@ class Task:
     def __post_init__(self) -> None:
         for name, options in (("form", _FORMS), ("answer", _ANSWERS)):
             if getattr(self, name) not in options:
-                raise ValueError(f"A task's {name} must be one of {options}. Got another one instead.")
+                raise ValueError(f"A task's {name} must be one of {options}; got another one.")
         for name in ("low", "high"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
         for name in ("epsilon", "radius"):
@@ -128,11 +128,11 @@ class Task:
         most = 1 if self.answer == "number" else _MOST_OUTPUTS
         if not least <= self._n_numbers <= most:
             raise ValueError(
-                f"A task of the answer {self.answer!r} must be about vectors of length {least} to {most:,}. "
-                f"Got {self._n_numbers:,} instead."
+                f"A task of the answer {self.answer!r} must be about vectors of length {least} to {most:,}; "
+                f"got {self._n_numbers:,}."
             )
         if not self.radius > 1 / _MOST:
-            raise ValueError(f"A task's radius must be above {1 / _MOST:.0e}. Got a smaller one instead.")
+            raise ValueError(f"A task's radius must be above {1 / _MOST:.0e}; got a smaller one.")
 
     def _check_matrix(self) -> None:
         rows: Any = self.matrix
@@ -148,7 +148,7 @@ class Task:
             or rows.shape[1:] != (columns,)
             or len(rows) < 1 + (self.form == "gradient")
         ):
-            raise ValueError(f"A task's matrix must have rows, each of {columns} numbers. Got others instead.")
+            raise ValueError(f"A task's matrix must have rows, each of {columns} numbers; got others.")
         _check_size("matrix", rows)
         object.__setattr__(self, "matrix", tuple(map(tuple, rows.tolist())))
         # Store the array that the property would compute.
@@ -167,7 +167,7 @@ class Task:
         if is_loss and (self.answer != "number" or len(self.matrix) != max(1, self.n_classes)):
             raise ValueError("A task about losses must have a matrix of one row, or one for each class, and a number.")
         if not has_classes and self.n_classes:
-            raise ValueError("A task that is not about classes must have n_classes 0. Got another one instead.")
+            raise ValueError("A task that is not about classes must have n_classes 0; got another one.")
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -175,7 +175,7 @@ class Task:
         names = [one.name for one in fields(cls)]
         given = read_document(text, "task", _VERSION, names)
         if not isinstance(given["low"], list):
-            raise ValueError("A task's low must be a list of numbers. Got something else instead.")
+            raise ValueError("A task's low must be a list of numbers; got something else.")
         columns = len(given["low"]) + 1
         try:
             # The numbers may still be NaN or infinite.
@@ -183,7 +183,7 @@ class Task:
             matrix = doubles.reshape(-1, columns).astype(np.float64)
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"A task's matrix must be base64 of rows of {columns} numbers of 8 bytes. Got something else instead."
+                f"A task's matrix must be base64 of rows of {columns} numbers of 8 bytes; got something else."
             ) from error
         return cls(**{name: given[name] for name in names} | {"matrix": matrix})
 
@@ -223,12 +223,12 @@ class Task:
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
         if features.shape != shape or target.ndim != 1:
-            raise ValueError(f"X must have the shape (n, {shape[1]}) and y as many. Got {kind_of(features)} instead.")
+            raise ValueError(f"X must have the shape (n, {shape[1]}) and y as many; got {kind_of(features)}.")
         if rows is not None and np.unique(rows % len(target)).size < len(rows):
-            raise ValueError("rows must be different people, who each answer once. Got the same person twice instead.")
+            raise ValueError("rows must be different people, who each answer once; got the same person twice.")
         n = len(target) if rows is None else len(rows)
         if not n:
-            raise ValueError("A report must be of at least one person. Got none instead.")
+            raise ValueError("A report must be of at least one person; got none.")
         step = max(1, _CELLS // max(self._n_numbers, len(self.low)))
         parts = [slice(start, start + step) for start in range(0, n, step)]
 
@@ -302,7 +302,7 @@ class Task:
     def check(self, report: Report) -> None:
         """Raise ValueError for a report of another task, or an impossible sum."""
         if report.task != self.hash:
-            raise ValueError("A report must be of the same task as the collector's. Got another task's hash instead.")
+            raise ValueError("A report must be of the same task as the collector's; got another task's hash.")
         most = self._integers[1] * report.n_people
         least = 0 if self.answer == "levels" else -most
         if len(report.sums) != self.n_outputs or not all(least <= total <= most for total in report.sums):
@@ -410,7 +410,7 @@ def _numbers(name: str, given: Any) -> tuple[float, ...]:
     """Return finite numbers of bounded magnitude as doubles."""
     # Fast path for JSON numbers.
     if not isinstance(given, list | tuple) or not (set(map(type, given)) <= {float} or all(map(is_number, given))):
-        raise ValueError(f"A task's {name} must be a list of finite numbers. Got something else instead.")
+        raise ValueError(f"A task's {name} must be a list of finite numbers; got something else.")
     numbers = tuple(map(float, given))
     _check_size(name, np.array(numbers))
     return numbers
@@ -419,4 +419,4 @@ def _numbers(name: str, given: Any) -> tuple[float, ...]:
 def _check_size(name: str, numbers: Floats) -> None:
     # NaN fails every comparison.
     if not (np.abs(numbers) <= _MOST).all():
-        raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}. Got others instead.")
+        raise ValueError(f"A task's {name} must hold finite numbers of at most {_MOST:.0e}; got others.")

@@ -137,7 +137,7 @@ def recommend(
     See Also
     --------
     privacy_utility_curve : Measured cost on data.
-    TablePrivatizer : Release of columns of every kind.
+    skldp.TablePrivatizer : Release of columns of every kind.
 
     Notes
     -----

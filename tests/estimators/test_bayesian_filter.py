@@ -242,7 +242,7 @@ def test_wrong_input_is_refused_before_anybody_is_asked():
         survey.query([[0.5, np.nan]], ids=["ann"])
     with pytest.raises(ValueError, match="features"):
         survey.query([[0.5]], ids=["ann"])
-    with pytest.raises(ValueError, match=r"one id for each of the 30 rows. Got 2"):
+    with pytest.raises(ValueError, match=r"one id for each of the 30 rows; got 2"):
         survey.query(PEOPLE, ids=[1, 2])
     with pytest.raises(TypeError, match="An id must be"):
         survey.query(PEOPLE[:2], ids=[1.0, 2.0])

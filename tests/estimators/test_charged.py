@@ -100,7 +100,7 @@ def test_without_ids_or_with_a_seed_nothing_is_released(estimator, X, ledger):
     with pytest.raises(ValueError, match=r"must be given together.*Got no ledger"):
         clone(estimator).fit_transform(X, ids=IDS)
     for fit in ("fit", "fit_transform"):
-        with pytest.raises(ValueError, match=r"seed must be None with a ledger\. Got 3"):
+        with pytest.raises(ValueError, match=r"seed must be None with a ledger; got 3"):
             getattr(clone(charged).set_params(seed=3), fit)(X)
     with pytest.raises(ValueError, match="contain each id only once"):
         charged.transform(X, ids=["a"] * 6)

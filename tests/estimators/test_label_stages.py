@@ -130,7 +130,7 @@ def test_what_has_one_entry_a_person_is_cut():
     ("classifier", "rule"),
     [
         (private(LinearSVC()), "stages needs an estimator with predict_proba"),
-        (private(stages=9_000), "at most the number of people. Got 9000 with n_samples = 8000"),
+        (private(stages=9_000), "at most the number of people; got 9000 with n_samples = 8000"),
         (private(stages=0), "stages"),
         (private(correction="forward"), "correction='forward' needs stages=1"),
         (private().set_params(label_mechanism=LabelLaplace(classes=range(4))), "stages needs a LabelRR"),

@@ -82,7 +82,7 @@ def test_a_changed_parameter_is_refused_until_the_next_fit(cls, name, by_hand):
     else:
         estimator.set_params(**{name: OTHER[name]})
     for release in releases(estimator, given(cls)):
-        with pytest.raises(ChangedAfterFitError, match=rf"Got {name} changed after fit; fit it again"):
+        with pytest.raises(ChangedAfterFitError, match=rf"got {name} changed after fit; fit it again"):
             release()
     assert "No privacy guarantee" in estimator._repr_html_()
 

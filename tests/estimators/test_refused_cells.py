@@ -143,7 +143,7 @@ def test_a_table_of_arrow_is_read_or_refused_by_its_type():
     released = estimator.fit_transform(pa.Table.from_pandas(frame))
     np.testing.assert_array_equal(released, estimator.fit_transform(frame))
     np.testing.assert_array_equal(released, [[1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 1, 0]])
-    with pytest.raises(ValueError, match=r"X must be a DataFrame of pandas or polars, or an array. Got Table"):
+    with pytest.raises(ValueError, match=r"X must be a DataFrame of pandas or polars, or an array; got Table"):
         TablePrivatizer(1.0, schema={"a": [0, 1], "b": ["x", "y"]}).fit(pa.Table.from_pandas(frame))
 
 

@@ -66,7 +66,7 @@ def documented(cls):
         text = " ".join(" ".join(text).split())
         for each in names.split(", "):
             found[each] = (kind, text)
-            if sibling := re.match(r"As for :class:`(\w+)`", text):
+            if sibling := re.match(r"As for :class:`(?:~skldp\.)?(\w+)`", text):
                 found[each] = documented(ESTIMATORS[sibling[1]])[each]
     return found
 
