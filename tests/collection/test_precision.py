@@ -9,6 +9,7 @@ from laws import hadamard, hashing
 
 from skldp import Collector, plan_survey
 from skldp.client import Field, Policy
+from skldp.collection._precision import precision_of
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
@@ -211,6 +212,6 @@ def test_what_cannot_be_planned_is_refused(call, match):
 
 def test_a_policy_without_means_and_shares_has_no_precision():
     law = ResponseOnBins(3.0, 0.0, 100.0).integer_law
-    policy = Policy("bins", (NumberField("bins", 0.0, 100.0, law),))
+    policy = Policy("bins", (Field("bins", Column(0.0, 100.0), law),))
     with pytest.raises(ValueError, match="A precision needs a category, or a number"):
-        policy.precision(100)
+        precision_of(policy, 100, by=None, level=0.95)
