@@ -32,7 +32,7 @@ from skldp.accounting._units import (
     units_below,
     zcdp_budget,
 )
-from skldp.accounting.losses._cohorts import History, LinearTable, PointTable, linear_decisions
+from skldp.accounting.losses._cohorts import AnswerTable, History, LinearTable, PointTable
 from skldp.accounting.losses._lost_already import have_lost_more
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, region_of
@@ -112,7 +112,7 @@ class Rule:
             return math.inf
         return loss_of_zcdp(rho, self.delta)
 
-    def table_for(self, query: Query) -> LinearTable | PointTable | None:
+    def table_for(self, query: Query) -> AnswerTable | None:
         """Return a table that speeds up decisions on similar queries, or None if the query has none."""
         jointly = self.domain is None and self.group_size is None and self.name != "basic"
         if not jointly or self.bounds is None or not isinstance(query, RegressionQuery):
@@ -136,7 +136,7 @@ def decide(
     histories: Sequence[History],
     query: Query,
     *,
-    table: LinearTable | PointTable | None = None,
+    table: AnswerTable | None = None,
     loss: Loss | None = None,
     workers: Workers = map,
     after: Floats | None = None,
@@ -165,7 +165,10 @@ def decide(
         reduced = rule if remaining == rule.budget else replace(rule, epsilon=nats_below(int(remaining)))
         some = [_answered(histories[position], queries) for position in positions]
         losses = np.full((len(some), n_bounds(query)), np.inf)
-        quick = _by_table(reduced, queries, some, query, table, losses)
+        quick: Sequence[bool | None] = [None] * len(some)
+        if table is not None and not isinstance(query, ReleaseQuery):
+            every = rule.name != "simplified"
+            quick = table.decisions(queries, some, query, epsilon=reduced.epsilon, every_output=every, after=losses)
         if after is not None and remaining == rule.budget:
             after[positions] = losses
         searches: list[tuple[int, Answers]] = []
@@ -185,31 +188,6 @@ def decide(
 def n_bounds(query: Query) -> int:
     """Return the number of losses that a table certifies per history; a release has one, infinite."""
     return 1 if isinstance(query, ReleaseQuery) else query.n_outputs
-
-
-def _by_table(
-    rule: Rule,
-    queries: Sequence[Query],
-    histories: Sequence[History],
-    query: Query,
-    table: LinearTable | PointTable | None,
-    losses: Floats,
-) -> Sequence[bool | None]:
-    """Return the table's decisions, None for undecided histories, and fill `losses`."""
-    if table is None or isinstance(query, ReleaseQuery):
-        return [None] * len(histories)
-    if isinstance(table, PointTable):
-        return table.decisions(queries, histories, query, epsilon=rule.epsilon)
-    return linear_decisions(
-        queries,
-        histories,
-        query,
-        epsilon=rule.epsilon,
-        bounds=rule.bounds,
-        table=table,
-        every_output=rule.name != "simplified",
-        after=losses,
-    )
 
 
 def _remaining(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:

@@ -1,7 +1,7 @@
 """Privacy filters of one person: whether one more query may be answered."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy.typing as npt
 
@@ -12,13 +12,14 @@ from skldp.accounting.losses._region import Bounds
 from skldp.mechanisms._finite_query import output_index
 
 if TYPE_CHECKING:
-    from skldp.accounting.losses._cohorts import LinearTable, PointTable
+    from skldp.accounting.losses._cohorts import AnswerTable
 
 
 class PrivacyFilter:
     """Base class of privacy filters."""
 
     _rule_name: ClassVar[RuleName]
+    _delta: float | None = None
 
     def __init__(
         self,
@@ -29,14 +30,11 @@ class PrivacyFilter:
         tol: float = 1e-3,
         group_size: int | None = None,
     ) -> None:
-        self._set_up(Rule(self._rule_name, epsilon, bounds, tol, domain, group_size))
-
-    def _set_up(self, rule: Rule) -> None:
-        self._rule = rule
+        self._rule = Rule(self._rule_name, epsilon, bounds, tol, domain, group_size, self._delta)
         self._queries: list[Query] = []
         self._outputs: list[int] = []
         self._known: dict[tuple[tuple[tuple[str, int], ...], float | None], LossBounds] = {}
-        self._table: LinearTable | PointTable | None = None
+        self._table: AnswerTable | None = None
 
     @property
     def epsilon(self) -> float:
@@ -127,14 +125,7 @@ class BasicPrivacyFilter(PrivacyFilter):
 
 
 class SimplifiedBayesianPrivacyFilter(PrivacyFilter):
-    """Filter of Algorithm 3: the realized loss plus the next epsilon must be within the budget.
-
-    The parameters are those of :class:`BayesianPrivacyFilter`.
-
-    References
-    ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Algorithm 3.
-    """
+    """Filter of Algorithm 3: the realized loss plus the next epsilon must be within the budget."""
 
     _rule_name = "simplified"
 
@@ -184,15 +175,6 @@ class BayesianPrivacyFilter(PrivacyFilter):
 class ApproximateBayesianPrivacyFilter(PrivacyFilter):
     r"""Filter of Algorithm 4: :math:`(\varepsilon, \delta)`-LDP, by outputs only after the zCDP budget is spent.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Budget of the person; delta above 0 and below 1/e.
-    bounds, domain, tol, group_size
-        As in :class:`BayesianPrivacyFilter`.
-
-    Notes
-    -----
     The first stage ignores outputs: it adds up zero-concentrated privacy (Whitehouse et al.).
 
     Line 15 of the printed algorithm compares a ratio with its logarithm: it must read :math:`L > e^{\varepsilon_g}`.
@@ -204,23 +186,14 @@ class ApproximateBayesianPrivacyFilter(PrivacyFilter):
     at most epsilon. The event may differ between pairs. Definition 4.7 of the paper requires one event for all pairs,
     which is sufficient but not necessary.
 
-    References
-    ----------
-    M. Pan, "Actual Knowledge Gain as Privacy Loss in Local Privacy Accounting", 2025, Algorithm 4.
     J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float,
-        *,
-        bounds: Bounds | None = None,
-        domain: npt.ArrayLike | None = None,
-        tol: float = 1e-3,
-        group_size: int | None = None,
-    ) -> None:
-        self._set_up(Rule("approximate", epsilon, bounds, tol, domain, group_size, delta))
+    _rule_name = "approximate"
+
+    def __init__(self, epsilon: float, delta: float, **options: Any) -> None:
+        self._delta = delta
+        super().__init__(epsilon, **options)
 
     @property
     def delta(self) -> float:

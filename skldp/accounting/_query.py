@@ -20,7 +20,7 @@ from skldp._checks import check_integer
 from skldp._documents import parsing, read_json
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
 from skldp.accounting._regression_query import KINDS, KeyedQuery, RegressionQuery
-from skldp.accounting._units import as_parts, nats_above, units_above, zcdp_of_pure
+from skldp.accounting._units import both_parts, nats_above, parts_of_pure, units_above, zcdp_of_pure
 from skldp.laws._odds import TWO_64, log_ratio
 from skldp.mechanisms._finite_query import FiniteQuery
 from skldp.mechanisms._rows import RowMechanism
@@ -216,9 +216,9 @@ def zcdp_of(query: Any) -> int:
 @lru_cache(maxsize=16)
 def charge_parts(query: Any) -> Ints:
     """Return the epsilon and the zCDP rho of an answer, each split by :func:`as_parts`."""
-    parts = np.stack([as_parts(charge_of(query)), as_parts(zcdp_of(query))])
-    parts.setflags(write=False)
-    return parts
+    if isinstance(query, ReleaseQuery):
+        return both_parts(charge_of(query), query.zcdp)
+    return parts_of_pure(query.exact_epsilon)
 
 
 def released_loss(queries: Sequence[ReleaseQuery], outputs: Sequence[int]) -> float:

@@ -149,8 +149,8 @@ class RegressionQuery(KeyedQuery):
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "output_bounds", (low, high))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        # Computed before any answer, as every decision needs it.
-        _ = self.exact_epsilon
+        # Computed before any answer, as every decision needs them.
+        _ = self.exact_epsilon, self.key
 
     @property
     def output_values(self) -> tuple[float, float]:

@@ -90,6 +90,19 @@ def as_parts(units: float) -> Ints:
     return np.array(divmod(int(units), 1 << _LOW_BITS), dtype=np.int64)
 
 
+def both_parts(charge: float, rho: int) -> Ints:
+    """Split an epsilon and a zCDP rho, both in units, by :func:`as_parts`; shape (2, 2)."""
+    parts = np.stack([as_parts(charge), as_parts(rho)])
+    parts.setflags(write=False)
+    return parts
+
+
+def parts_of_pure(epsilon: float) -> Ints:
+    """Split a pure epsilon in nats, and its zCDP rho, by :func:`both_parts`."""
+    charge = units_above(epsilon)
+    return both_parts(charge, zcdp_of_pure(charge))
+
+
 def saturated_sum(sums: Ints, parts: Ints) -> Ints:
     """Add two split numbers to two split sums of each person; exact below :data:`BEYOND_SUMS`, saturated above.
 

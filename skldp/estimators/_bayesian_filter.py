@@ -437,7 +437,11 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             # A key that is taken would reveal that the rows are those of the first call.
             raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")
         X, people = self._people(X, ids)
-        noise = self._noise()
+        # With the same uniforms for every query, answers to many queries would be correlated.
+        seed = self.seed
+        if isinstance(seed, Integral):
+            seed = int.from_bytes(hashlib.sha256(f"{seed} {self.query_.key}".encode()).digest(), "big")
+        noise = noise_from(seed)
         # numpy's warnings reveal values; numpy.seterr(all="raise") turns them into errors.
         with np.errstate(all="ignore"):
             X = validate_finite(self, X, reset=False, ensure_all_finite=False)
@@ -471,13 +475,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         if self.bounds is not None:
             return check_bounds_by_column(self.bounds, self) if isinstance(self.bounds, dict) else self.bounds
         return (X.min(axis=0), X.max(axis=0)) if ledger.bounds is None else ledger.bounds
-
-    def _noise(self):
-        if isinstance(self.seed, Integral):
-            # With the same uniforms for every query, answers to many queries would be correlated.
-            seed = hashlib.sha256(f"{self.seed} {self.query_.key}".encode()).digest()
-            return noise_from(int.from_bytes(seed, "big"))
-        return noise_from(self.seed)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -46,13 +46,14 @@ class QueryResult:
     def of(cls, query, ledger, answers, people):
         """Make the result from a ledger's answers."""
         accepted = answers.outputs >= 0
+        # A refusal is output -1, the NaN at the end.
+        values = np.array([*query.output_values, np.nan])
         mean, error = query.estimate_mean(answers.outputs[accepted])
         estimates = query.estimate(np.arange(query.n_outputs))
-        # A refusal is output -1, the NaN at the end.
         return cls(
             accepted=accepted,
             fresh=answers.fresh,
-            outputs=np.array([*query.output_values, np.nan])[answers.outputs],
+            outputs=values[answers.outputs],
             estimates=np.concatenate([estimates, np.full_like(estimates[:1], np.nan)])[answers.outputs],
             ids=people,
             mean=mean,

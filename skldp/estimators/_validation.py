@@ -251,7 +251,7 @@ def _checked(check: Callable[[], Any], X: Any, name: str = "X", **given: Any) ->
     with suppress(Exception):
         # Polars and Arrow have columns, and make numbers of dates beside numbers.
         head = X if getattr(X, "dtype", None) == np.dtype(object) else X[:1]
-        is_dated = of_numbers and any(has_dates(np.asarray(part)) for part in (*X[:1], head))
+        is_dated = of_numbers and any(map(has_dates, map(np.asarray, (*X[:1], head))))
     if is_dated:
         raise ValueError(not_numbers(X, name) + _HINTS.get(name, ""))
     try:

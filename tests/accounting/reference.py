@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 
 from skldp.accounting import FiniteQuery
 from skldp.accounting._regression_query import RegressionQuery
+from skldp.accounting.losses._cohorts import LinearTable
+from skldp.accounting.losses._region import checked_box
 
 KINDS = ("linear", "truncated", "logistic", "exponential")
 
@@ -106,3 +108,10 @@ def worst_sampled_loss(queries, outputs, points):
 def running_example(power):
     high = 0.2 * (np.arange(11) / 10) ** power + 0.4
     return FiniteQuery.from_probabilities(np.column_stack([1 - high, high]))
+
+
+def linear_decisions(queries, histories, query, *, epsilon, bounds, table=None):
+    """Decisions of a new table of linear queries over a box, or of a given one."""
+    if table is None:
+        table = LinearTable(checked_box(bounds, n_features=getattr(query, "n_features", None)))
+    return table.decisions(queries, histories, query, epsilon=epsilon)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accounting.reference import worst_sampled_loss
+from accounting.reference import linear_decisions, worst_sampled_loss
 
 from skldp.accounting import _decide
 from skldp.accounting._decide import Rule, decide, surely_admits
@@ -17,9 +17,9 @@ from skldp.accounting._units import saturated_sum
 from skldp.accounting.ledger import _ledger_answers as ledger_answers
 from skldp.accounting.ledger import _state as state
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.accounting.losses import _realized_loss as search
+from skldp.accounting.losses import _box_search as search
 from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
-from skldp.accounting.losses._cohorts import linear_decisions
+from skldp.accounting.losses._cohorts import LinearTable
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
@@ -127,7 +127,12 @@ def test_the_check_imports_nothing_from_a_search():
         "mechanisms._finite_query",
     }
     # A declared domain is no search either.
-    declared = {"skldp.domains._columns", "skldp.domains._domain", "skldp.domains._constraints"}
+    declared = {
+        "skldp.domains._column",
+        "skldp.domains._columns",
+        "skldp.domains._domain",
+        "skldp.domains._constraints",
+    }
     for module in (check, law, region):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -145,13 +150,13 @@ def zero_a_hair_below(self, v):
 
 def upside_down(monkeypatch):
     """A search that takes its lower bounds for upper ones, and so believes every loss to be small."""
-    original = search._Search.__init__
+    original = search.BoxSearch.__init__
 
     def swapped(self, *arguments):
         original(self, *arguments)
         self.upper = self.lower
 
-    monkeypatch.setattr(search._Search, "__init__", swapped)
+    monkeypatch.setattr(search.BoxSearch, "__init__", swapped)
 
 
 def slopes_of_nothing(monkeypatch):
@@ -192,14 +197,14 @@ def everybody(rule, queries, histories, query, **options):
     return [True] * len(histories)
 
 
-def in_the_table(queries, histories, query, **options):
+def in_the_table(table, queries, histories, query, **options):
     return [True] * len(histories)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
-    [(_decide, "linear_decisions", in_the_table), (state, "decide", everybody)],
+    [(LinearTable, "decisions", in_the_table), (state, "decide", everybody)],
 )
 def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, module, name, fault):
     queries, outputs, box = a_hair_below()

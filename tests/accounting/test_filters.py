@@ -100,7 +100,7 @@ def test_the_bayesian_filter_outlasts_the_simplified_one_which_outlasts_the_basi
 def test_what_cannot_be_proved_is_refused(monkeypatch):
     """With the search cut short the bounds are far apart, and a budget between them is not enough."""
     for limit in ("_MAX_BOX_NODES", "_MAX_DUAL_NODES"):
-        monkeypatch.setattr(f"skldp.accounting.losses._realized_loss.{limit}", 1)
+        monkeypatch.setattr(f"skldp.accounting.losses._box_search.{limit}", 1)
     rng = np.random.default_rng(4)
     pairs = [(RegressionQuery("logistic", rng.uniform(-9, 9, 2), 0.0, (0, 1), 0.5), i % 2) for i in range(6)]
     after = BayesianPrivacyFilter(9.0, bounds=(-1, 1))

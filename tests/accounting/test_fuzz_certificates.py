@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from accounting.reference import linear_decisions
 from accounting.strategies import aimed_boxes, aimed_problems, aimed_queries, worst_loss_found
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting._regression_query import RegressionQuery
-from skldp.accounting.losses._cohorts import linear_decisions
 from skldp.accounting.losses._realized_loss import realized_loss
 
 PATIENT = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -20,7 +20,7 @@ def short_searches(request):
     limits = {"_MAX_BOX_NODES": 400, "_MAX_DUAL_NODES": 12, "_FEW_FEATURES": request.param}
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
-            patch.setattr(f"skldp.accounting.losses._realized_loss.{name}", limit)
+            patch.setattr(f"skldp.accounting.losses._box_search.{name}", limit)
         yield
 
 

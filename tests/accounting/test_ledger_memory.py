@@ -94,5 +94,5 @@ def test_a_history_that_memory_settles_is_not_read(monkeypatch):
         query = RegressionQuery("linear", [1.0, 0.5, -0.5], 0.0, (-2, 2), 0.3)
         for output in (1, 0, 1, 0):
             ledger.answer(query, ["ann"], lambda rows, o=output: [o], repeat=True)
-        monkeypatch.setattr("skldp.accounting._decide.linear_decisions", None)
+        monkeypatch.setattr("skldp.accounting.losses._cohorts.LinearTable.decisions", None)
         assert ledger.answer(query, ["ann"], lambda rows: [1], repeat=True).accepted.all()

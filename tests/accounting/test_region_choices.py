@@ -13,8 +13,8 @@ from skldp.accounting import RegressionQuery, realized_loss
 from skldp.accounting.losses import _region_branching as region_branching
 from skldp.accounting.losses import _region_parts as region_choices
 from skldp.accounting.losses import _region_search as region_search
+from skldp.accounting.losses._box_search import BoxSearch
 from skldp.accounting.losses._certificate import _leaves, certified_maximum
-from skldp.accounting.losses._realized_loss import _Search
 from skldp.accounting.losses._region import region_of
 from skldp.accounting.losses._region_parts import RegionChoices
 from skldp.accounting.losses._region_search import RegionSearch
@@ -90,7 +90,7 @@ def test_one_search_finds_what_a_search_of_each_box_finds(sign):
             RegressionQuery(q.kind, q.coef[:5], q.intercept + q.coef[5:] @ blocks, q.output_bounds, q.epsilon)
             for q in queries
         ]
-        best.append(_Search(answer_law(own, outputs, np.stack([-np.ones(5), np.ones(5)])), sign))
+        best.append(BoxSearch(answer_law(own, outputs, np.stack([-np.ones(5), np.ones(5)])), sign))
     for search in (whole, *best):
         while not search.is_exhausted and search.upper - search.lower > 1e-4:
             search.step(search.lower + 1e-4)

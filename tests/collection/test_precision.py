@@ -9,7 +9,6 @@ from laws import hadamard, hashing
 
 from skldp import Collector, plan_survey
 from skldp.client import Field, Policy
-from skldp.collection._precision import precision_of
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
@@ -214,4 +213,4 @@ def test_a_policy_without_means_and_shares_has_no_precision():
     law = ResponseOnBins(3.0, 0.0, 100.0).integer_law
     policy = Policy("bins", (Field("bins", Column(0.0, 100.0), law),))
     with pytest.raises(ValueError, match="A precision needs a category, or a number"):
-        precision_of(policy, 100, by=None, level=0.95)
+        plan_survey(policy, 100)

@@ -8,7 +8,7 @@ process draws its own tokens, so queries cannot be chosen to make histories coll
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,9 @@ from skldp.accounting.ledger._records import (
     Rows,
     hash_of_erased,
 )
-from skldp.accounting.losses._cohorts import LinearTable
+from skldp.accounting.losses._cohorts import AnswerTable, LinearTable
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import Identity
-
-if TYPE_CHECKING:
-    from skldp.accounting.losses._cohorts import PointTable
 
 Fingerprint = tuple[int, int]
 _ROWS_AT_ONCE = 200_000
@@ -94,7 +91,7 @@ class LedgerCache:
         self.query_number: dict[str, int] = {}
         self.release, self.chain = EMPTY
         self.n_answers = 0
-        self.table: LinearTable | PointTable | None = None
+        self.table: AnswerTable | None = None
         self._fingerprints = np.zeros((16, 2), dtype=np.uint64)
         self._spent = np.zeros((16, 4), dtype=np.int64)
         self._losses = np.zeros(16)

@@ -146,14 +146,15 @@ class Plan:
         self.cache, self.call, self.numbers, self.recorded = cache, call, numbers, recorded
         self.asked = np.flatnonzero(recorded < 0)
         self.histories, self.members, self._group = cache.by_history(numbers[self.asked])
+        self._spent, self._losses = cache.spent_by(self.members), cache.losses_of(self.members)
 
     def admitted_by_sums(self, rule: Rule) -> dict[Fingerprint, bool]:
         """Return the histories that running sums of charges or of certified losses admit without a search."""
-        query, cache = self.call.query, self.cache
-        easy = surely_admits(rule, cache.spent_by(self.members), query)
+        query = self.call.query
+        easy = surely_admits(rule, self._spent, query)
         if isinstance(query, RegressionQuery):
             # The table would admit these histories too: its error is far below the margin.
-            easy |= cache.losses_of(self.members) + query.epsilon + 3 * MARGIN <= rule.epsilon
+            easy |= self._losses + query.epsilon + 3 * MARGIN <= rule.epsilon
         return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
 
     def undecided(self, connection: Connection, decided: dict[Fingerprint, bool]) -> dict[Fingerprint, History]:

@@ -2,7 +2,7 @@ r"""Tables for decisions about many people with answers to the same queries."""
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import cast
 
@@ -19,7 +19,7 @@ from skldp.accounting.losses._certificate import (
     vertex_bounds,
     vertex_rounding,
 )
-from skldp.accounting.losses._region import Bounds, Region, checked_box
+from skldp.accounting.losses._region import Region
 from skldp.accounting.losses._sampled_law import AnswerLaw, answer_law
 from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
 
@@ -35,51 +35,6 @@ MARGIN = 1e-6
 _FINEST = 1e-9
 
 
-def linear_decisions(
-    queries: Sequence[Query],
-    histories: Sequence[History],
-    query: Query,
-    *,
-    epsilon: float,
-    bounds: Bounds | None,
-    table: "LinearTable | None" = None,
-    every_output: bool = True,
-    after: Floats | None = None,
-) -> list[bool | None]:
-    """Decide for many histories whether every output of one more query keeps the realized loss within a budget.
-
-    Shapes: after (n_histories, 2).
-
-    True is certified by :mod:`~skldp.accounting.losses._certificate`: the maximum from the slopes at a nearby point,
-    the minimum from all vertices. False means that the loss between two points exceeds the budget, up to rounding.
-    """
-    undecided: list[bool | None] = [None] * len(histories)
-    if bounds is None or not isinstance(query, RegressionQuery):
-        return undecided
-    if table is None:
-        table = LinearTable(checked_box(bounds, n_features=query.n_features))
-    used = {number for numbers, _ in histories for number in numbers}
-    if not all(table.add(one) for one in (*(queries[number] for number in used), query)):
-        return undecided
-    next_places = table.places([query], [0]) + np.arange(2)
-    places = table.places(queries, used)
-    n_at_once = max(1, _BLOCK // max(table.n_vertices, 4 * len(table)))
-    decided: list[bool | None] = []
-    for first in range(0, len(histories), n_at_once):
-        some = slice(first, first + n_at_once)
-        counts = _counted(histories[some], places, len(table))
-        needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
-        law, vertices = table.law(needed)
-        more, budget = np.eye(len(needed))[np.searchsorted(needed, next_places)], epsilon
-        if not every_output:
-            more, budget = np.zeros((1, len(needed))), epsilon - query.exact_epsilon
-        found, losses = _decided(law, counts[:, needed], more, vertices, budget)
-        decided += found
-        if after is not None:
-            after[some] = losses + (epsilon - budget)
-    return decided
-
-
 def _counted(histories: Sequence[History], places: Positions, n_places: int) -> Floats:
     """Return the count of each answer in each history."""
     sizes = [len(outputs) for _, outputs in histories]
@@ -90,56 +45,7 @@ def _counted(histories: Sequence[History], places: Positions, n_places: int) -> 
     return flat.reshape(len(histories), n_places).astype(np.float64)
 
 
-def _decided(
-    law: AnswerLaw, counts: Floats, more: Floats, vertices: Floats, epsilon: float
-) -> tuple[list[bool | None], Floats]:
-    """Decide whether each row of counts is within the budget with every row of `more`; bound the losses if it is.
-
-    A row is decided False at the first row of `more` that exceeds the budget.
-    """
-    problem = sigmoid_sum(law)
-    n_histories = len(counts)
-    depths = ((counts @ vertices)[None] + (more @ vertices)[:, None]).max(axis=2).ravel()
-    counts = (counts[None] + more[:, None]).reshape(-1, len(law))
-    depths += vertex_rounding(law, counts)
-    slack = 2 * counts @ law.allowances
-    fits, exceeds = np.zeros(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
-    bounds = np.full(len(counts), np.inf)
-    active = np.arange(len(counts))
-    ends = law.box[:1], law.box[1:], *law.ranges(law.box[:1], law.box[1:])
-    # All ascents start in the middle, with one row of arguments.
-    points = np.zeros((1, problem.weights.shape[1]))
-    lost = np.zeros(n_histories, dtype=bool)
-    for _ in range(_MAX_STEPS):
-        arguments = points @ problem.weights.T + problem.offset
-        values = (counts[active] * problem.value(arguments)).sum(axis=1)
-        each = problem.slope(arguments)
-        slopes = (counts[active] * each) @ problem.weights
-        uppers = values + np.abs(slopes).sum(axis=1) - (slopes * points).sum(axis=1)
-        seem = np.flatnonzero(uppers + depths[active] + slack[active] + MARGIN <= epsilon)
-        if len(seem):
-            rows = active[seem]
-            # The independent check proves this from one slope per answer.
-            bounds[rows] = (
-                leaf_bounds(law, 1, counts[rows], each if len(each) == 1 else each[seem], *ends) + depths[rows]
-            )
-            fits[rows] = bounds[rows] + MARGIN <= epsilon
-        exceeds[active] = values + depths[active] - slack[active] > epsilon
-        lost |= exceeds.reshape(len(more), n_histories).any(axis=0)
-        going = np.flatnonzero(~fits[active] & ~np.tile(lost, len(more))[active])
-        if not len(going):
-            break
-        same = len(points) == 1
-        points, arguments = (np.tile(one, (len(going), 1)) if same else one[going] for one in (points, arguments))
-        active = active[going]
-        points, _ = stepped(problem, counts[active], points, values[going], arguments)
-    fit_all: Bools = np.all(fits.reshape(len(more), n_histories), axis=0)
-    decided = [False if no else (True if yes else None) for no, yes in zip(lost, fit_all, strict=True)]
-    fit_all &= np.all(slack.reshape(len(more), n_histories) <= MARGIN, axis=0)
-    return decided, np.where(fit_all, bounds.reshape(len(more), n_histories), np.inf).T
-
-
-class _AnswerTable(ABC):
+class AnswerTable(ABC):
     """Base class of thread-safe tables of answers, with bounds on their log-likelihoods at points."""
 
     def __init__(self, points_shape: tuple[int, ...]) -> None:
@@ -150,6 +56,44 @@ class _AnswerTable(ABC):
 
     def __len__(self) -> int:
         return 0 if self._law is None else len(self._law)
+
+    def decisions(
+        self,
+        queries: Sequence[Query],
+        histories: Sequence[History],
+        query: Query,
+        *,
+        epsilon: float,
+        every_output: bool = True,
+        after: Floats | None = None,
+    ) -> list[bool | None]:
+        """Decide for many histories whether every output of one more query keeps the realized loss within a budget.
+
+        None is undecided. `after`, shape (n_histories, 2), gets the certified losses of those that do.
+        """
+        used = {number for numbers, _ in histories for number in numbers}
+        if not all(self.add(one) for one in (*(queries[number] for number in used), query)):
+            return [None] * len(histories)
+        places = np.zeros(len(queries), dtype=np.intp)
+        places[list(used)] = [cast("int", self._place[queries[number].key]) for number in used]
+        next_places = cast("int", self._place[query.key]) + np.arange(2)
+        n_at_once = max(1, _BLOCK // max(self._bounds.shape[-1], 4 * len(self)))
+        budget = epsilon if every_output or not isinstance(query, RegressionQuery) else epsilon - query.exact_epsilon
+        decided: list[bool | None] = []
+        for first in range(0, len(histories), n_at_once):
+            some = slice(first, first + n_at_once)
+            counts = _counted(histories[some], places, len(self))
+            needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
+            with self._lock:
+                assert self._law is not None
+                law, bounds = self._law.part(needed), self._bounds[needed]
+            more = np.eye(len(needed))[np.searchsorted(needed, next_places)]
+            more = more if every_output else np.zeros((1, len(needed)))
+            found, losses = self._decided(law, counts[:, needed], more, bounds, budget)
+            decided += found
+            if after is not None:
+                after[some] = losses + (epsilon - budget)
+        return decided
 
     def add(self, query: Query) -> bool:
         """Add a new query; return whether the table has its answers."""
@@ -173,20 +117,15 @@ class _AnswerTable(ABC):
     def _bounds_of(self, part: AnswerLaw) -> Floats:
         """Return the bounds on the answers, one row per answer."""
 
-    def places(self, queries: Sequence[Query], used: Collection[int]) -> Positions:
-        """Return the row of output 0 of each used query; the next row is that of output 1."""
-        places = np.zeros(len(queries), dtype=np.intp)
-        places[list(used)] = [cast("int", self._place[queries[number].key]) for number in used]
-        return places
-
-    def law(self, rows: Positions) -> tuple[AnswerLaw, Floats]:
-        """Return the law of distinct answers, and the bounds on them."""
-        with self._lock:
-            assert self._law is not None
-            return self._law.part(rows), self._bounds[rows]
+    @staticmethod
+    @abstractmethod
+    def _decided(
+        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+    ) -> tuple[list[bool | None], Floats]:
+        """Decide for each row of counts whether it is within the budget with every row of `more`; bound its losses."""
 
 
-class LinearTable(_AnswerTable):
+class LinearTable(AnswerTable):
     """Table of linear queries over a box, with bounds at each vertex.
 
     Shapes: `box` (2, n_features).
@@ -201,6 +140,54 @@ class LinearTable(_AnswerTable):
         at_the_top = (np.arange(self.n_vertices)[:, None] >> np.arange(len(moving))) & 1 == 1
         self._vertices = np.tile(box[0], (self.n_vertices, 1))
         self._vertices[:, moving] = np.where(at_the_top, box[1, moving], box[0, moving])
+
+    @staticmethod
+    def _decided(
+        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+    ) -> tuple[list[bool | None], Floats]:
+        # True is certified by :mod:`~skldp.accounting.losses._certificate`: the maximum from the slopes at a nearby
+        # point, the minimum from all vertices. False means that the loss between two points exceeds the budget, up to
+        # rounding, with the first row of `more` that does.
+        problem = sigmoid_sum(law)
+        n_histories = len(counts)
+        depths = ((counts @ bounds)[None] + (more @ bounds)[:, None]).max(axis=2).ravel()
+        counts = (counts[None] + more[:, None]).reshape(-1, len(law))
+        depths += vertex_rounding(law, counts)
+        slack = 2 * counts @ law.allowances
+        fits, exceeds = np.zeros(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
+        proved = np.full(len(counts), np.inf)
+        active = np.arange(len(counts))
+        ends = law.box[:1], law.box[1:], *law.ranges(law.box[:1], law.box[1:])
+        # All ascents start in the middle, with one row of arguments.
+        points = np.zeros((1, problem.weights.shape[1]))
+        lost = np.zeros(n_histories, dtype=bool)
+        for _ in range(_MAX_STEPS):
+            arguments = points @ problem.weights.T + problem.offset
+            values = (counts[active] * problem.value(arguments)).sum(axis=1)
+            each = problem.slope(arguments)
+            slopes = (counts[active] * each) @ problem.weights
+            uppers = values + np.abs(slopes).sum(axis=1) - (slopes * points).sum(axis=1)
+            seem = np.flatnonzero(uppers + depths[active] + slack[active] + MARGIN <= epsilon)
+            if len(seem):
+                rows = active[seem]
+                # The independent check proves this from one slope per answer.
+                proved[rows] = (
+                    leaf_bounds(law, 1, counts[rows], each if len(each) == 1 else each[seem], *ends) + depths[rows]
+                )
+                fits[rows] = proved[rows] + MARGIN <= epsilon
+            exceeds[active] = values + depths[active] - slack[active] > epsilon
+            lost |= exceeds.reshape(len(more), n_histories).any(axis=0)
+            going = np.flatnonzero(~fits[active] & ~np.tile(lost, len(more))[active])
+            if not len(going):
+                break
+            same = len(points) == 1
+            points, arguments = (np.tile(one, (len(going), 1)) if same else one[going] for one in (points, arguments))
+            active = active[going]
+            points, _ = stepped(problem, counts[active], points, values[going], arguments)
+        fit_all: Bools = np.all(fits.reshape(len(more), n_histories), axis=0)
+        decided = [False if no else (True if yes else None) for no, yes in zip(lost, fit_all, strict=True)]
+        fit_all &= np.all(slack.reshape(len(more), n_histories) <= MARGIN, axis=0)
+        return decided, np.where(fit_all, proved.reshape(len(more), n_histories), np.inf).T
 
     def _bounds_of(self, part: AnswerLaw) -> Floats:
         return vertex_bounds(part, -1, self._vertices)
@@ -219,7 +206,7 @@ class LinearTable(_AnswerTable):
 _MOST_POINTS = 1 << 12
 
 
-class PointTable(_AnswerTable):
+class PointTable(AnswerTable):
     """Table of regression queries over a finite domain, with bounds at each record."""
 
     def __init__(self, region: Region) -> None:
@@ -235,23 +222,22 @@ class PointTable(_AnswerTable):
         """Return whether the domain has few enough records."""
         return region.is_finite and region.n_points(np.ones(len(region.integer), dtype=bool)) <= _MOST_POINTS
 
-    def decisions(
-        self, queries: Sequence[Query], histories: Sequence[History], query: Query, *, epsilon: float
-    ) -> list[bool | None]:
-        """Decide for many histories whether every output of one more query keeps the realized loss within a budget."""
-        used = {number for numbers, _ in histories for number in numbers}
-        if not all(self.add(one) for one in (*(queries[number] for number in used), query)):
-            return [None] * len(histories)
-        next_places = self.places([query], [0]) + np.arange(2)
-        counts = _counted(histories, self.places(queries, used), len(self))
-        needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
-        law, bounds = self.law(needed)
-        step = max(1, _BLOCK // bounds.shape[2])
-        decided: list[bool | None] = []
-        for first in range(0, len(counts), step):
-            some = counts[first : first + step, needed]
-            decided += _decided_points(law, some, np.searchsorted(needed, next_places), bounds, epsilon)
-        return decided
+    @staticmethod
+    def _decided(
+        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+    ) -> tuple[list[bool | None], Floats]:
+        fits = np.ones(len(counts), dtype=bool)
+        exceeds: Bools = np.zeros(len(counts), dtype=bool)
+        before = [counts @ bounds[:, side] for side in (0, 1)]
+        for row in more:
+            after, loss = counts + row, np.zeros(len(counts))
+            for sums, own in zip(before, bounds[row.argmax()], strict=True):
+                loss += (sums + own).max(axis=1)
+            # Rounding of both sides, and of each sum.
+            fits &= loss + 2 * vertex_rounding(law, after) * (1 + 2.0**-20) + MARGIN <= epsilon
+            exceeds |= loss - 4 * (after @ law.allowances) > epsilon
+        decided = [False if no else (True if yes else None) for no, yes in zip(exceeds, fits, strict=True)]
+        return decided, np.full((len(counts), len(more)), np.inf)
 
     def _bounds_of(self, part: AnswerLaw) -> Floats:
         sums = np.concatenate([own for _, own in self._region.sums(part.coef, self._all, _MOST_POINTS)])
@@ -263,22 +249,3 @@ class PointTable(_AnswerTable):
             return None
         law = answer_law([query, query], [0, 1], box, self._region)
         return None if len(law) != 2 or 2 * law.allowance >= query.epsilon else law
-
-
-def _decided_points(
-    law: AnswerLaw, counts: Floats, next_columns: Positions, bounds: Floats, epsilon: float
-) -> list[bool | None]:
-    """Decide whether each row of counts is within the budget with both outputs."""
-    fits = np.ones(len(counts), dtype=bool)
-    exceeds: Bools = np.zeros(len(counts), dtype=bool)
-    before = [counts @ bounds[:, side] for side in (0, 1)]
-    for column in next_columns:
-        after = counts.copy()
-        after[:, column] += 1
-        loss = np.zeros(len(counts))
-        for sums, own in zip(before, bounds[column], strict=True):
-            loss += (sums + own).max(axis=1)
-        # Rounding of both sides, and of each sum.
-        fits &= loss + 2 * vertex_rounding(law, after) * (1 + 2.0**-20) + MARGIN <= epsilon
-        exceeds |= loss - 4 * (after @ law.allowances) > epsilon
-    return [False if no else (True if yes else None) for no, yes in zip(exceeds, fits, strict=True)]
