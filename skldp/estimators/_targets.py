@@ -69,7 +69,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
     mechanism_name_ : str
         Name of the mechanism, as chosen by ``"best"``.
     prior_ : ndarray of shape (n_parts,) or None
-        The prior of the bins.
+        The public prior of the bins.
     bounds_ : tuple of two floats
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite if the bounds were learnt.
@@ -86,8 +86,6 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         If `bounds` is None.
     OutOfDomainWarning
         Reports the number of clipped targets.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
