@@ -93,7 +93,7 @@ def run_command(line, folder):
     """Execute a ``skldp`` command in a folder and give what it printed."""
     name, *arguments = shlex.split(line)
     if name != "skldp":
-        raise ValueError(f"Only skldp commands are run here. Got {line!r} instead.")
+        raise ValueError(f"Only skldp commands are run here; got {line!r}.")
     printed = io.StringIO()
     # In this process: a new one would spend seconds on imports, for every command of every page.
     with contextlib.ExitStack() as stack:
@@ -160,7 +160,7 @@ class RunPython(_Live):
     def execute(self, text):
         longest = max(map(len, text.splitlines()), default=0)
         if longest > _MOST_COLUMNS:
-            raise ValueError(f"Code must fit into {_MOST_COLUMNS} columns, which a page shows. Got {longest} instead.")
+            raise ValueError(f"Code must fit into {_MOST_COLUMNS} columns, which a page shows; got {longest}.")
         return text, "python", run_python(text, self.names)
 
 

@@ -55,7 +55,7 @@ class Cells(NamedTuple):
             place = f"at position {first:,}" if first_row is None else f"in row {first_row + first:,}"
             got = f"{strange.size:,} of {len(self.state):,} that are not, the first {place}, of type"
             kind = f"{type(given[first]).__name__}.{seems(given[first])}"
-            raise ValueError(f"{name} must hold {rule}; nothing was released. Got {got} {kind}")
+            raise ValueError(f"{name} must hold {rule}; nothing was released; got {got} {kind}")
 
 
 class Reader(ABC):

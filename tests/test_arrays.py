@@ -1,6 +1,8 @@
 """Our own messages about data name types, shapes and columns."""
 
+import re
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -160,3 +162,10 @@ def test_masked_cells_are_no_numbers(dtype):
         with pytest.raises(ValueError, match="x must not have masked cells, which are missing; got"):
             as_numbers(given, "x")
     np.testing.assert_array_equal(as_numbers(np.ma.array([0.5, 1.0])), [0.5, 1.0])
+
+
+def test_every_message_has_one_form_of_what_came():
+    """An error states the rule, then "; got X."."""
+    sources = sorted((Path(__file__).parents[1] / "skldp").rglob("*.py"))
+    found = [(path.name, one) for path in sources for one in re.findall(r"\bGot\b.*", path.read_text(encoding="utf-8"))]
+    assert found == []

@@ -77,7 +77,7 @@ def test_ten_lines_lead_from_a_file_to_a_scored_private_pipeline(name, epsilon, 
     [
         ({"age": [0, 100]}, r"may mean bounds, for which write \(0, 100\)"),
         ('{"age": [0, 100]}', 'for which write {"type": "number", "low": 0, "high": 100}'),
-        ('{"age": 3}', 'Got 3 instead. It must be a list of categories such as .* or {"type": "number"'),
+        ('{"age": 3}', 'it is 3. It must be a list of categories such as .* or {"type": "number"'),
         ('{"age": ["2020-01-01", "2024-12-31"]}', 'two dates may mean bounds.*"type": "date", "low": "2020-01-01"'),
         ({"age": ("no", "yes")}, "categories are a list"),
         ({"age": ("2024-12-31", "2020-01-01")}, "low < high.*'2024-12-31'"),

@@ -182,7 +182,7 @@ def federated_study(
     settings, epsilons = list(settings), list(epsilons)
     names = [setting.name for setting in settings]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"settings must be at least one FederatedSetting, each with its own name. Got {names!r}.")
+        raise ValueError(f"settings must be at least one FederatedSetting, each with its own name; got {names!r}.")
     points = [
         (setting, epsilon) for setting in settings for epsilon in (epsilons if setting.has_epsilon else epsilons[:1])
     ]
@@ -270,13 +270,13 @@ class FederatedTable(ResultTable):
         pair has its epsilon in common and nothing else. A setting without an epsilon is paired with every one.
         """
         if metric not in _METRICS:
-            raise ValueError(f"metric must be one of {tuple(_METRICS)}. Got {metric!r} instead.")
+            raise ValueError(f"metric must be one of {tuple(_METRICS)}; got {metric!r}.")
         one, two = (self._scores(name, metric) for name in (first, second))
         one = dict.fromkeys(two, one[math.inf]) if math.inf in one else one
         two = dict.fromkeys(one, two[math.inf]) if math.inf in two else two
         pairs = [pair for epsilon in one.keys() & two.keys() for pair in zip(one[epsilon], two[epsilon], strict=True)]
         if len(pairs) < 2:
-            raise ValueError(f"A t-test needs at least two pairs of trainings. Got {len(pairs)} instead.")
+            raise ValueError(f"A t-test needs at least two pairs of trainings; got {len(pairs)}.")
         differences = np.array([a - b for a, b in pairs])
         if not differences.any():
             return MeanDifference(0.0, 0.0, 1.0, len(pairs))
@@ -295,7 +295,7 @@ class FederatedTable(ResultTable):
         }
         if not found:
             raise ValueError(
-                f"A setting must be one of {[*dict.fromkeys(r.setting for r in self.rows)]}. Got {name!r}."
+                f"A setting must be one of {[*dict.fromkeys(r.setting for r in self.rows)]}; got {name!r}."
             )
         return found
 
@@ -351,7 +351,7 @@ class FederatedDisplay:
             ("epsilon_axis", self.epsilon_axis, FEDERATED_AXES),
         ):
             if value not in known:
-                raise ValueError(f"{name} must be one of {tuple(known)}. Got {value!r} instead.")
+                raise ValueError(f"{name} must be one of {tuple(known)}; got {value!r}.")
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         table = result_columns(self.frame)

@@ -127,9 +127,9 @@ class HashedLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         check_epsilon(self.epsilon)
         epsilon = float(self.epsilon)
         if self.mechanism not in ("rappor", "olh"):
-            raise ValueError(f"mechanism must be 'rappor' or 'olh'. Got {self.mechanism!r} instead.")
+            raise ValueError(f"mechanism must be 'rappor' or 'olh'; got {self.mechanism!r}.")
         if self.classes is None:
-            raise ValueError("classes must be declared. Got None instead.")
+            raise ValueError("classes must be declared; got None.")
         self.classes_ = declared_values(self.classes, "classes")
         n_classes = len(self.classes_)
         if self.mechanism == "olh":
@@ -156,7 +156,7 @@ class HashedLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         filters[np.arange(n_classes)[:, None], places] = True
         if np.linalg.matrix_rank(filters.astype(np.float64)) < n_classes:
             raise ValueError(
-                f"The Bloom filters of {n_classes} classes must be linearly independent. Got {self.n_bits} bits of "
+                f"The Bloom filters of {n_classes} classes must be linearly independent; got {self.n_bits} bits of "
                 f"hash_seed {self.hash_seed} instead: try more, or another one."
             )
         return filters

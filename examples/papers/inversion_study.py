@@ -120,7 +120,7 @@ def inversion_study(
     (['decoder', 'nearest'], 4)
     """
     if isinstance(mechanisms, str):
-        raise ValueError(f"mechanisms must be a list of names, or a dict. Got {mechanisms!r} instead.")
+        raise ValueError(f"mechanisms must be a list of names, or a dict; got {mechanisms!r}.")
     known = candidates
     if not isinstance(mechanisms, Mapping):
         known = np.asarray(candidates)
@@ -232,10 +232,10 @@ class InversionDisplay:
         table = result_columns(self.frame)
         sizes = np.unique(table["n_candidates"]).tolist()
         if len(sizes) != 1:
-            raise ValueError(f"frame must be of one set of candidates. Got sets of {sizes} instead.")
+            raise ValueError(f"frame must be of one set of candidates; got sets of {sizes}.")
         drawn = np.isfinite(table["exact_epsilon"]) & (table["exact_epsilon"] > 0)
         if not drawn.any():
-            raise ValueError("frame must hold a row with a finite epsilon > 0. Got none instead.")
+            raise ValueError("frame must hold a row with a finite epsilon > 0; got none.")
         table = {name: column[drawn] for name, column in table.items()}
 
         self.ax_ = plt.subplots()[1] if ax is None else ax

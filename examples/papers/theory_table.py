@@ -153,7 +153,7 @@ class TheoryDisplay:
         table = self._table()
         for name in (table.x, table.y, *table.lines, *([table.panels] if table.panels else [])):
             if name not in table.columns:
-                raise ValueError(f"Columns are {list(table.columns)}. Got {name!r} instead.")
+                raise ValueError(f"Columns are {list(table.columns)}; got {name!r}.")
         parts = {"": table}
         if table.panels is not None:
             values = dict.fromkeys(table.columns[table.panels].tolist())
@@ -178,7 +178,7 @@ class TheoryDisplay:
         if isinstance(self.frame, TheoryTable):
             return replace(self.frame, **chosen)
         if "x" not in chosen or "y" not in chosen:
-            raise ValueError(f"A frame needs x and y, the columns to draw. Got x={self.x!r} and y={self.y!r} instead.")
+            raise ValueError(f"A frame needs x and y, the columns to draw; got x={self.x!r} and y={self.y!r}.")
         return TheoryTable("", result_columns(self.frame), **chosen)
 
     def _draw_panel(self, ax: Any, table: TheoryTable) -> None:

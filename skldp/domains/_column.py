@@ -414,7 +414,7 @@ def days_of(low: Any, high: Any) -> tuple[Any, Any]:
     if not of_days or unread.any() or not first < last:
         raise ValueError(
             "Bounds of dates must be two dates with low < high, such as ('2020-01-01', '2024-12-31'); numbers have no "
-            f"quotes, and categories are a list. Got {(low, high)!r} instead."
+            f"quotes, and categories are a list; got {(low, high)!r}."
         )
     return first, last
 
@@ -426,6 +426,6 @@ def _refuse_missing(column: Column, missing: np.ndarray, first_row: int | None) 
         forms = '"category"' if column.values is not None else '"category" or "middle"'
         raise ValueError(
             f'Column {column.name!r} must not have missing values unless its schema declares them, by "missing": '
-            f"{forms}. Got NaN or None in {int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing "
+            f"{forms}; got NaN or None in {int(missing.sum()):,} of {missing.size:,} rows, the first {where}; nothing "
             "was released."
         )

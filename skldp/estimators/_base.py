@@ -334,8 +334,8 @@ def is_charged(estimator, ids):
     ledger = getattr(estimator, "ledger", None)
     if (ledger is None) != (ids is None):
         raise ValueError(
-            "ledger and ids must be given together: a ledger charges people by their ids. "
-            f"Got {'no ledger' if ledger is None else 'no ids'}."
+            "ledger and ids must be given together: a ledger charges people by their ids; "
+            f"got {'no ledger' if ledger is None else 'no ids'}."
         )
     return ledger is not None
 
@@ -344,7 +344,7 @@ def release_charged(estimator, rows, ids):
     """Release validated rows under the estimator's ledger: all or none."""
     guarantee = estimator.privacy_guarantee_
     if guarantee.delta == 0 and not math.isfinite(guarantee.plain_epsilon):
-        raise ValueError(f"ledger needs a release with a finite epsilon. Got {guarantee} instead.")
+        raise ValueError(f"ledger needs a release with a finite epsilon; got {guarantee}.")
     part = getattr(estimator, "_part", None)
     mechanism = estimator.mechanism_
     # A warning that is turned into an error must not come after the charge.
@@ -355,7 +355,7 @@ def release_charged(estimator, rows, ids):
 def check_bounds_of_type(bounds, dtype):
     """Raise ValueError for bounds beyond the range of the dtype of X, which would make NaN."""
     if np.abs(bounds).max() > np.finfo(dtype).max:
-        raise ValueError(f"bounds must be within the range of the type of X, {dtype}. Got larger ones instead.")
+        raise ValueError(f"bounds must be within the range of the type of X, {dtype}; got larger ones.")
 
 
 def warn_moved_rows(estimator, n_moved, rows, domain):
@@ -428,11 +428,11 @@ def law_of_releases(
     if not isinstance(mechanism, RowMechanism) or guarantee is None or isinstance(mechanism.domain, Codes):
         raise ValueError(
             f"{name} must be a RowMechanism that releases numbers without bias, or a transformer of skldp with such a "
-            f"mechanism. Got {type(given).__name__} instead."
+            f"mechanism; got {type(given).__name__}."
         )
     if mechanism.n_outputs not in range(n_columns, n_columns + 1 + or_target):
         more = ", or one more with the target" if or_target else ""
         raise ValueError(
-            f"{name} must release one number for each of {n_columns} columns{more}. Got {mechanism.n_outputs} instead."
+            f"{name} must release one number for each of {n_columns} columns{more}; got {mechanism.n_outputs}."
         )
     return mechanism, guarantee

@@ -167,7 +167,7 @@ class CategoricalPrivatizer(LocalTransformer):
         if asked is None:
             raise ValueError(
                 f"X_released must hold zeros and ones in {record.n_outputs} columns, as returned by transform, and the "
-                f"mean bit in columns that were not asked. Got {kind_of(X_released)} instead."
+                f"mean bit in columns that were not asked; got {kind_of(X_released)}."
             )
         for part, place, own, categories in zip(record.parts, record.places, asked.T, self.categories_, strict=True):
             counts, n = released[own, place].sum(axis=0), int(own.sum())
@@ -229,8 +229,7 @@ class CategoricalPrivatizer(LocalTransformer):
         learnt = isinstance(self.categories, str)
         if not learnt and len(self.categories) != len(columns):
             raise ValueError(
-                f"categories must have one list for each of the {len(columns)} columns. "
-                f"Got {kind_of(self.categories)} instead."
+                f"categories must have one list for each of the {len(columns)} columns; got {kind_of(self.categories)}."
             )
         listed = zip([_distinct(column) for column in columns] if learnt else self.categories, names, strict=True)
         categories = [declared_values(values, f"categories of column {name}") for values, name in listed]

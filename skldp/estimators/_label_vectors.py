@@ -151,7 +151,7 @@ class LabelMatrixRR(LabelReleaser):
             raise ValueError("requires y to be passed, but the target y is None")
         labels = as_table(y, "y", dtype=None)
         if not labels.shape[1]:
-            raise ValueError(f"y must have at least one column. Got {kind_of(y)} instead.")
+            raise ValueError(f"y must have at least one column; got {kind_of(y)}.")
         return labels
 
     def _classes(self, y):
@@ -161,15 +161,15 @@ class LabelMatrixRR(LabelReleaser):
         by_column = all(np.ndim(one) == 1 for one in listed)
         if by_column and len(listed) != y.shape[1]:
             raise ValueError(
-                f"classes must be one list for each of {y.shape[1]} columns of y, or one list for all. "
-                f"Got {kind_of(self.classes)} instead."
+                f"classes must be one list for each of {y.shape[1]} columns of y, or one list for all; "
+                f"got {kind_of(self.classes)}."
             )
         each = listed if by_column else [listed] * y.shape[1]
         return [declared_values(one, "classes") for one in each]
 
     def _codes(self, y, classes):
         if y.shape[1] != len(classes):
-            raise ValueError(f"y must have {len(classes)} columns. Got {y.shape[1]} instead.")
+            raise ValueError(f"y must have {len(classes)} columns; got {y.shape[1]}.")
         return np.column_stack([encode(column, own, "y") for column, own in zip(y.T, classes, strict=True)])
 
     def _make_mechanism(self, classes):

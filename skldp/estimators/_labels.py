@@ -219,15 +219,15 @@ class LabelRR(LabelPrivatizer):
     def _make_mechanism(self, classes):
         if self.part is not None and (self.ledger is None or self.prior is not None):
             raise ValueError(
-                "part needs a ledger and no prior. "
-                f"Got part={self.part!r} with {'no ledger' if self.ledger is None else 'a prior'}."
+                "part needs a ledger and no prior; "
+                f"got part={self.part!r} with {'no ledger' if self.ledger is None else 'a prior'}."
             )
         if self.prior is None:
             return RandomizedResponse(float(self.epsilon), classes.size)
         if self.classes is None:
-            raise ValueError("prior needs declared classes in the same order. Got classes=None instead.")
+            raise ValueError("prior needs declared classes in the same order; got classes=None.")
         if np.shape(self.prior) != classes.shape:
-            raise ValueError(f"prior must hold one probability for each class. Got {self.prior!r} instead.")
+            raise ValueError(f"prior must hold one probability for each class; got {self.prior!r}.")
         places = encode(np.asarray(self.classes, dtype=classes.dtype), classes, "classes")
         prior = np.empty(classes.size)
         prior[places] = self.prior

@@ -100,15 +100,15 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
         """Return the features of X, and its ids or None."""
         X, in_X = split_ids(X, self.ids)
         if ids is not None and in_X is not None:
-            raise ValueError(f"Ids must come once. Got them as an argument and in X, where ids={self.ids!r} says.")
+            raise ValueError(f"Ids must come once; got them as an argument and in X, where ids={self.ids!r} says.")
         ids = integer_ids(in_X) if ids is None else ids
         if ids is not None:
             return X, distinct_ids(ids)
         if self.ids is not None:
-            raise ValueError(f"X must have a column or an index of ids. Got X without ids={self.ids!r}.")
+            raise ValueError(f"X must have a column or an index of ids; got X without ids={self.ids!r}.")
         if self.ledger is not None:
             raise ValueError(
-                f"With a ledger people need ids, since budgets are kept by name: {_ID_SOURCES}. Got no ids."
+                f"With a ledger people need ids, since budgets are kept by name: {_ID_SOURCES}; got no ids."
             )
         warn(
             "Without ids every row is a person of its own, in a simulation in memory: a row that was scaled, rounded "
@@ -135,7 +135,7 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
         for name, default in defaults.items():
             wanted, has = getattr(self, name), getattr(self.ledger, name.removeprefix("total_"))
             if wanted not in (default, has):
-                raise LedgerError(f"A ledger brings its own {name}: {self.ledger} has {has!r}. Got {wanted!r} instead.")
+                raise LedgerError(f"A ledger brings its own {name}: {self.ledger} has {has!r}; got {wanted!r}.")
         return self._same_as_before(self.ledger)
 
     def _same_as_before(self, ledger):
@@ -143,7 +143,7 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
         if before is not ledger and any(map(before.was_asked, self._queries)):
             raise LedgerError(
                 f"The filter has asked people with {before}: it stays with it, because with another ledger their "
-                f"budgets would start again. Got {ledger} instead. Clone the filter for another population."
+                f"budgets would start again; got {ledger}. Clone the filter for another population."
             )
         return ledger
 
@@ -151,7 +151,7 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
         same = self.ledger_ in self._own_ledgers() if self.ledger is None else self.ledger_ is self.ledger
         if not same:
             raise LedgerError(
-                f"The filter was fitted with {self.ledger_}: fit it again. Got {self.ledger or 'no ledger'} instead."
+                f"The filter was fitted with {self.ledger_}: fit it again; got {self.ledger or 'no ledger'}."
             )
 
     def _own_ledgers(self):
@@ -234,7 +234,7 @@ class OwnLedgers:
         if made != settings:
             raise LedgerError(
                 "A BayesianFilter without a ledger shares one budget per person with all its clones, and its settings "
-                f"never change: it was made with {made}. Got {settings} instead. To compare budgets, pass a ledger for "
+                f"never change: it was made with {made}; got {settings}. To compare budgets, pass a ledger for "
                 "each."
             )
         return ledger
@@ -251,15 +251,13 @@ def split_ids(X, where):
     if isinstance(where, Integral):
         return _split_position(X, int(where))
     if not hasattr(X, "columns"):
-        raise TypeError(
-            f"ids={where!r} is the name of a column or an index of a DataFrame. Got a {type(X).__name__} instead."
-        )
+        raise TypeError(f"ids={where!r} is the name of a column or an index of a DataFrame; got a {type(X).__name__}.")
     names = list(X.columns)
     if names.count(where) > 1:
-        raise ValueError(f"ids={where!r} must name one column. Got X with {names.count(where)} columns of that name.")
+        raise ValueError(f"ids={where!r} must name one column; got X with {names.count(where)} columns of that name.")
     levels = list(getattr(getattr(X, "index", None), "names", []))
     if where in names and where in levels:
-        raise ValueError(f"ids={where!r} must name a column or an index of X. Got X where it names both.")
+        raise ValueError(f"ids={where!r} must name a column or an index of X; got X where it names both.")
     if where in names:
         return _without(X, names.index(where)), X[where]
     return X, X.index.get_level_values(where) if where in levels else None
@@ -273,7 +271,7 @@ def integer_ids(ids):
     if not exact.all():
         raise ValueError(
             "Ids in an array of floats must be whole numbers below 2**24, since larger ones change in single "
-            f"precision: use a DataFrame, or pass ids. Got another one at position {int(np.argmin(exact))} (counted "
+            f"precision: use a DataFrame, or pass ids; got another one at position {int(np.argmin(exact))} (counted "
             "from 0)."
         )
     return ids.astype(np.int64)
@@ -288,7 +286,7 @@ def _split_position(X, position):
     if len(X.shape) != 2:
         return X, None
     if position >= X.shape[1]:
-        raise ValueError(f"ids={position} must be the position of a column of X. Got X with {X.shape[1]} columns.")
+        raise ValueError(f"ids={position} must be the position of a column of X; got X with {X.shape[1]} columns.")
     if hasattr(X, "iloc"):
         return _without(X, position), X.iloc[:, position]
     return _without(X, position), X[:, position]

@@ -86,7 +86,7 @@ def release_blocks(
         # numpy would turn a list of numbers and strings into strings.
         people = np.asarray(people, dtype=object if isinstance(people, list | tuple) else None)
         if people.shape != (len(X),):
-            raise ValueError(f"ids must have one entry for each of {len(X)} rows. Got shape {people.shape} instead.")
+            raise ValueError(f"ids must have one entry for each of {len(X)} rows; got shape {people.shape}.")
     row_bytes = max(array.dtype.itemsize * math.prod(array.shape[1:]) for array in (X, out))
     n_rows = max(1, _BLOCK_BYTES // max(row_bytes, _LEAST_ROW_BYTES))
     n_jobs = getattr(estimator, "n_jobs", None)
@@ -181,13 +181,13 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     if getattr(estimator, "transform_noise", True) and estimator.seed is not None:
         raise ValueError(
             "seed must be None: every block would get the same noise, and the difference of two blocks would show "
-            f"their values. Got {estimator.seed!r} instead."
+            f"their values; got {estimator.seed!r}."
         )
     _check_key(estimator, release_key, ids)
     if release_key is not None and not release_key.key.travels:
         raise ValueError(
             "release_key must read its secret on every worker: use ReleaseKey.from_file, or a function that fetches "
-            "it. Got a secret in the memory of this process."
+            "it; got a secret in the memory of this process."
         )
     try:
         import dask.array
@@ -215,7 +215,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         if people and getattr(ids, "npartitions", 0) != X.npartitions:
             raise ValueError(f"ids must be of dask, with the partitions and index of X; got {type(ids).__name__}.")
         return X.map_partitions(_release_frame, *people, **common, meta=_frame(estimator, X._meta))
-    raise TypeError(f"X must be a dask array or a dask data frame. Got {type(X).__name__} instead.")
+    raise TypeError(f"X must be a dask array or a dask data frame; got {type(X).__name__}.")
 
 
 def _warn_of_a_cluster():
@@ -235,10 +235,10 @@ def _warn_of_a_cluster():
 def _ids_beside(X, ids):
     """Return ids in blocks beside those of X."""
     if not hasattr(ids, "rechunk") or ids.ndim != 1:
-        raise TypeError(f"ids of a dask array must be a dask array of one dimension. Got {type(ids).__name__} instead.")
+        raise TypeError(f"ids of a dask array must be a dask array of one dimension; got {type(ids).__name__}.")
     if math.isfinite(sum(X.chunks[0]) + sum(ids.chunks[0])):
         if ids.shape[0] != X.shape[0]:
-            raise ValueError(f"ids must have one entry for each of {X.shape[0]} rows. Got {ids.shape[0]} instead.")
+            raise ValueError(f"ids must have one entry for each of {X.shape[0]} rows; got {ids.shape[0]}.")
         ids = ids.rechunk((X.chunks[0],))
     return ids if X.ndim == 1 else ids[:, None]
 
@@ -246,7 +246,7 @@ def _ids_beside(X, ids):
 def _checked(estimator):
     """Return a fitted transformer of this package, without a container of `set_output`."""
     if not isinstance(estimator, LocalTransformer | LabelReleaser):
-        raise TypeError(f"estimator must be a transformer of this package. Got {type(estimator).__name__} instead.")
+        raise TypeError(f"estimator must be a transformer of this package; got {type(estimator).__name__}.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
     own = copy(estimator)
@@ -258,40 +258,40 @@ def _check_key(estimator, release_key, ids):
     """Return ids; raise ValueError for a key without ids, or beside a seed or a ledger."""
     if (release_key is None) != (ids is None):
         raise ValueError(
-            f"release_key and ids must be given together. Got {'no release_key' if release_key is None else 'no ids'}."
+            f"release_key and ids must be given together; got {'no release_key' if release_key is None else 'no ids'}."
         )
     if release_key is None:
         return None
     if not isinstance(release_key, FieldKey):
-        raise TypeError(f"release_key must be a FieldKey. Got {type(release_key).__name__} instead.")
+        raise TypeError(f"release_key must be a FieldKey; got {type(release_key).__name__}.")
     if estimator.seed is not None or not getattr(estimator, "transform_noise", True):
-        raise ValueError(f"release_key needs seed=None and transform_noise=True. Got {estimator!r} instead.")
+        raise ValueError(f"release_key needs seed=None and transform_noise=True; got {estimator!r}.")
     if getattr(estimator, "ledger", None) is not None:
-        raise ValueError("ledger must be None with a release_key, as a repeated release is free. Got a ledger.")
+        raise ValueError("ledger must be None with a release_key, as a repeated release is free; got a ledger.")
     return ids
 
 
 def _check_out(estimator, X, out):
     """Raise unless blocks can be written to `out`, each with its own noise."""
     if not isinstance(getattr(X, "dtype", None), np.dtype):
-        raise TypeError(f"X must be a numpy array or a memory map. Got {type(X).__name__} instead.")
+        raise TypeError(f"X must be a numpy array or a memory map; got {type(X).__name__}.")
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"out must be a numpy array or a memory map. Got {type(out).__name__} instead.")
+        raise TypeError(f"out must be a numpy array or a memory map; got {type(out).__name__}.")
     if not out.flags.writeable:
-        raise ValueError("out must be writeable. Got a read-only array instead.")
+        raise ValueError("out must be writeable; got a read-only array.")
     noisy = getattr(estimator, "transform_noise", True)
     if noisy and estimator.seed is not None and not hasattr(estimator.seed, "bytes"):
         raise ValueError(
             "seed must be None or a generator: with an int every block would get the same noise, and the difference "
-            f"of two blocks would show their values. Got {estimator.seed!r} instead."
+            f"of two blocks would show their values; got {estimator.seed!r}."
         )
     shape = (X.shape[0], *_empty(estimator, X[:0]).shape[1:])
     if out.shape != shape:
-        raise ValueError(f"out must have the shape {shape}. Got {out.shape} instead.")
+        raise ValueError(f"out must have the shape {shape}; got {out.shape}.")
     if not estimator._can_be_written_to(out.dtype):
-        raise ValueError(f"out must have a dtype that holds released values. Got {out.dtype.type.__name__} instead.")
+        raise ValueError(f"out must have a dtype that holds released values; got {out.dtype.type.__name__}.")
     if np.may_share_memory(X, out):
-        raise ValueError("out must not overlap X. Got overlapping arrays instead.")
+        raise ValueError("out must not overlap X; got overlapping arrays.")
 
 
 def _runs(n_total, n_rows, n_tasks):
@@ -332,7 +332,7 @@ def _empty(estimator, X):
     """Return the release of no rows, in the dtype and kind of container of X."""
     empty = estimator._encoded(estimator._empty_release(0, np.asarray(X).dtype), X)
     if sparse.issparse(empty):
-        raise ValueError("sparse_output must be False in a release by blocks. Got True instead.")
+        raise ValueError("sparse_output must be False in a release by blocks; got True.")
     return empty
 
 

@@ -45,7 +45,7 @@ def read_schema(schema: Any, names: list[Any] | None = None) -> list[Column]:
         try:
             columns.append(declared_column(str(name), schema[name], of_json))
         except (ValueError, TypeError) as error:
-            raise ValueError(f"schema of the column {name!r} is invalid. {error} It must be {forms}.") from None
+            raise ValueError(f"schema of the column {name!r} is invalid: {error} It must be {forms}.") from None
     return columns
 
 
@@ -74,7 +74,7 @@ def declared_column(name: str, given: Any, of_json: bool = False) -> Column:
     elif isinstance(given, tuple) and len(given) == 2:
         column = Column(*given, name=name)
     else:
-        raise ValueError(f"Got {given!r} instead.")
+        raise ValueError(f"it is {given!r}.")
     if column.values is None:
         check_bounds((column.low, column.high), 1)
         if column.whole:
@@ -87,7 +87,7 @@ def declared_column(name: str, given: Any, of_json: bool = False) -> Column:
 def _of_dict(name: str, given: Mapping[str, Any]) -> Column:
     kind = given.get("type")
     if kind not in _OPTIONS:
-        raise ValueError(f"Got {dict(given)!r} instead.")
+        raise ValueError(f"it is {dict(given)!r}.")
     options = {one: value for one, value in given.items() if one != "type" and (one != "missing" or value is not None)}
     if not options.keys() <= _OPTIONS[kind]:
         raise ValueError(f"The type {kind!r} has the options {sorted(_OPTIONS[kind])}; got {sorted(options)}.")

@@ -23,7 +23,7 @@ from skldp.estimators._validation import (
     validate_mixed,
 )
 from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms._shares import least_variance_weights, number_of_sampled_columns, sampled_shares
+from skldp.mechanisms._shares import number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
@@ -50,9 +50,8 @@ class TablePrivatizer(LocalTransformer):
           500_000, "scale": "log"}`` are released as their natural logarithms; estimates are of these.
 
         A single (low, high) applies to all columns.
-    shares : "equal", "variance" or dict by column, default="equal"
-        Split of epsilon over the columns: equal; with the least sum of worst-case variances (of a number in half-widths
-        of its bounds, of a category's frequency); or in proportion to weights. A column with one possible value is
+    shares : "equal" or dict by column, default="equal"
+        Split of epsilon over the columns: equal, or in proportion to weights. A column with one possible value is
         released unchanged, and has no share.
     mechanism : str, default="best"
         Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. At a small
@@ -151,7 +150,7 @@ class TablePrivatizer(LocalTransformer):
         **LocalTransformer._parameter_constraints,
         "ledger": LEDGER,
         "schema": [dict, tuple, str],
-        "shares": [StrOptions({"equal", "variance"}), dict],
+        "shares": [StrOptions({"equal"}), dict],
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
         "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"}), dict],
         "n_sampled_features": [StrOptions({"auto", "all"}), Integral],
@@ -165,7 +164,7 @@ class TablePrivatizer(LocalTransformer):
         epsilon: float = 1.0,
         *,
         schema: Any = (-1, 1),
-        shares: Literal["equal", "variance"] | Mapping[str, float] = "equal",
+        shares: Literal["equal"] | Mapping[str, float] = "equal",
         mechanism: str = "best",
         category_mechanism: str | Mapping[str, str] = "krr",
         n_sampled_features: int | Literal["auto", "all"] = "all",
@@ -223,8 +222,8 @@ class TablePrivatizer(LocalTransformer):
         container = output_container(self)
         if self.sparse_output and self.encoding == "onehot" and container != "default":
             raise ValueError(
-                "sparse_output=True returns a matrix and needs set_output(transform='default'). "
-                f"Got {container!r}; nothing was released."
+                "sparse_output=True returns a matrix and needs set_output(transform='default'); "
+                f"got {container!r}; nothing was released."
             )
         if isinstance(self.schema, tuple) and all(map(is_number, self.schema)):
             table = validate_finite(self, X, reset=reset)
@@ -237,7 +236,7 @@ class TablePrivatizer(LocalTransformer):
         names = list(X.columns) if hasattr(X, "columns") else input_names(self)
         # scikit-learn compares string names only.
         if not reset and names != self._schema_names and set(names) == set(self._schema_names):
-            raise ValueError(f"Columns of X must be in the order of fit, {self._schema_names}. Got {names} instead.")
+            raise ValueError(f"Columns of X must be in the order of fit, {self._schema_names}; got {names}.")
         if reset:
             self._read_schema(names)
         refuse = self.handle_unknown == "error"
@@ -253,11 +252,11 @@ class TablePrivatizer(LocalTransformer):
     def _declare(self, X):
         check_epsilon(self.epsilon)
         names = self._schema_names
-        weights = self._weights(names)
+        weights = dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
         if set(weights) != set(names):
-            raise InvalidParameterError(f"shares must name every column once. Got {self.shares!r} instead.")
+            raise InvalidParameterError(f"shares must name every column once; got {self.shares!r}.")
         if self.sparse_output and self.encoding == "estimates":
-            raise InvalidParameterError("sparse_output=True needs encoding='onehot'. Got encoding='estimates'.")
+            raise InvalidParameterError("sparse_output=True needs encoding='onehot'; got encoding='estimates'.")
         n_sampled = self._n_sampled(names)
         self.mechanism_ = MixedRecord(
             Columns.of(dict(zip(map(str, names), self.columns_, strict=True))),
@@ -271,8 +270,8 @@ class TablePrivatizer(LocalTransformer):
             sets = [str(name) for name, part in self.mechanisms_.items() if part.n_outputs > 1]
             if sets:
                 raise InvalidParameterError(
-                    "encoding='columns' needs a mechanism that answers with one category, such as 'krr'. "
-                    f"Got sets of categories for {', '.join(sets)} instead."
+                    "encoding='columns' needs a mechanism that answers with one category, such as 'krr'; "
+                    f"got sets of categories for {', '.join(sets)}."
                 )
         else:
             check_feature_names(self.get_feature_names_out().tolist())
@@ -286,21 +285,15 @@ class TablePrivatizer(LocalTransformer):
         for name, needed in ("shares", "equal"), ("sparse_output", False):
             if found is not None and getattr(self, name) != needed:
                 raise InvalidParameterError(
-                    f"n_sampled_features={given!r} samples {found} columns and needs {name}={needed!r}. "
-                    f"Got {getattr(self, name)!r} instead."
+                    f"n_sampled_features={given!r} samples {found} columns and needs {name}={needed!r}; "
+                    f"got {getattr(self, name)!r}."
                 )
         if found is not None and self.encoding == "columns":
             raise InvalidParameterError(
-                f"encoding='columns' has no value for a column that was not asked and needs n_sampled_features='all'. "
-                f"Got {given!r} instead, which samples {found} columns."
+                f"encoding='columns' has no value for a column that was not asked and needs n_sampled_features='all'; "
+                f"got {given!r}, which samples {found} columns."
             )
         return found
-
-    def _weights(self, names):
-        if self.shares == "variance":
-            weights = least_variance_weights(self.columns_, float(self.epsilon), self._mechanisms(names))
-            return dict(zip(names, weights, strict=True))
-        return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
 
     def _can_be_written_to(self, dtype):
         return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")
@@ -314,7 +307,7 @@ class TablePrivatizer(LocalTransformer):
         by_column = given if isinstance(given, Mapping) else dict.fromkeys(of_categories, given)
         if set(by_column) - of_categories:
             raise InvalidParameterError(
-                f"category_mechanism must name columns of categories only. Got {self.category_mechanism!r} instead."
+                f"category_mechanism must name columns of categories only; got {self.category_mechanism!r}."
             )
         return tuple(by_column.get(name, "krr") if name in of_categories else self.mechanism for name in names)
 

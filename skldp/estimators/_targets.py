@@ -179,7 +179,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         if self.mechanism_name_ != "bins":
-            raise ValueError(f"estimate_prior needs mechanism='bins'. Got mechanism={self.mechanism!r} instead.")
+            raise ValueError(f"estimate_prior needs mechanism='bins'; got mechanism={self.mechanism!r}.")
         return self.mechanism_.estimate_prior(self._rows(y, reset=False))
 
     def _encoded(self, released, X, *, noisy=True):
@@ -193,7 +193,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         column = np.asarray(y)
         column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column_or_1d(y, warn=True)
         if not column.size:
-            raise ValueError("y must hold at least one number. Got an empty y instead.")
+            raise ValueError("y must hold at least one number; got an empty y.")
         column = as_numbers(column, "y", column.dtype if column.dtype in FLOATS else np.float64)
         check_finite(column, "y")
         return column[:, None]
@@ -202,7 +202,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         check_epsilon(self.epsilon)
         epsilon, prior = float(self.epsilon), self.prior
         if prior is not None and self.mechanism not in _ON_BINS:
-            raise InvalidParameterError(f"prior must be None for mechanism={self.mechanism!r}. Got a prior.")
+            raise InvalidParameterError(f"prior must be None for mechanism={self.mechanism!r}; got a prior.")
         learnt = self.bounds is None
         low, high = _learnt_bounds(rows) if learnt else (float(e[0]) for e in check_bounds(self.bounds, 1))
         check_bounds_of_type((low, high), rows.dtype)
@@ -247,6 +247,6 @@ def _learnt_bounds(rows):
     """Return distinct bounds around the smallest and the largest number."""
     low, high = float(rows.min()), float(rows.max())
     if max(-low, high) > _LARGEST_LEARNT:
-        raise ValueError(f"y must be at most {_LARGEST_LEARNT:.0e} in magnitude. Got {kind_of(rows)} beyond it.")
+        raise ValueError(f"y must be at most {_LARGEST_LEARNT:.0e} in magnitude; got {kind_of(rows)} beyond it.")
     margin = 2.0**-20 * max(1.0, abs(low), abs(high))
     return (low, high) if high - low > margin else (low - margin, high + margin)

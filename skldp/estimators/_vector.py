@@ -118,7 +118,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     def _make_mechanism(self, X):
         n_features = X.shape[1]
         if n_features < 2:
-            raise ValueError(f"X must have at least 2 features. Got n_features = {n_features} instead.")
+            raise ValueError(f"X must have at least 2 features; got n_features = {n_features}.")
         epsilon = float(self.epsilon)
         radius = None if isinstance(self.norm, str) else float(self.norm)
         vectors = PrivUnit(n_features, epsilon) if radius is None else PrivUnitBall(n_features, epsilon, radius)

@@ -137,7 +137,7 @@ def test_every_kind_of_table_becomes_the_same_reports(
         (
             "secret,12x,Ulm,2021-03-01,1,true",
             "Column 'age' must hold finite numbers such as 1234.5, without separators of thousands; nothing was "
-            "released. Got 1 of 1 that are not, the first in row 4",
+            "released; got 1 of 1 that are not, the first in row 4",
         ),
         ("secret,12,Atlantis,2021-03-01,1,true", "Column 'city' must hold only the declared"),
         ("secret,12,Ulm,yesterday,1,true", "Column 'since' must hold dates"),
@@ -230,9 +230,9 @@ class TestASecret:
     @pytest.mark.parametrize(
         ("arguments", "complaint"),
         [
-            ([], "other rules take neither. Got no secret and no ids"),
-            (["--secret", "release.key"], "other rules take neither. Got ReleaseKey and no ids"),
-            (["--ids", "age"], "other rules take neither. Got no secret and ids"),
+            ([], "other rules take neither; got no secret and no ids"),
+            (["--secret", "release.key"], "other rules take neither; got ReleaseKey and no ids"),
+            (["--ids", "age"], "other rules take neither; got no secret and ids"),
             (["--secret", "nowhere.key", "--ids", "age"], "There is no file "),
             (
                 ["--secret", "kept.json", "--ids", "age"],

@@ -166,15 +166,15 @@ def test_a_boolean_is_the_declared_number_as_the_format_says(values):
     [
         (
             {"whole": True},
-            "Column 'whole' must hold finite numbers .* Got 1 of 1 .* at position 0, of type bool",
+            "Column 'whole' must hold finite numbers .* got 1 of 1 .* at position 0, of type bool",
         ),
         ({"whole": math.inf}, "Column 'whole' must hold finite numbers"),
         ({"whole": "abc"}, "Column 'whole' must hold finite numbers .* of type str"),
         ({"date": "13.05.2020"}, "Column 'date' must hold dates"),
         (
             {"yes": "Yes"},
-            r"Column 'yes' must hold only the declared 2 values of type bool \(True, False\); nothing was released. "
-            "Got 1 of 1 that are not, the first at position 0, of type str",
+            r"Column 'yes' must hold only the declared 2 values of type bool \(True, False\); nothing was released; "
+            "got 1 of 1 that are not, the first at position 0, of type str",
         ),
         ({"yes": None}, "Column 'yes' must not have missing values"),
         ({"vector": [1.0]}, "'vector' must be vectors of 3 numbers"),
@@ -216,7 +216,7 @@ def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
     policy = Policy("a test", POLICY.fields[:1])
     frame = pd.DataFrame({"number": [1, 2, "x", 4]}).iloc[1:]
     assert len(policy.release_table({"number": pa.array([1, None, 3])})) == 3
-    with pytest.raises(ValueError, match="Got 1 of 3 that are not, the first at position 1, of type str"):
+    with pytest.raises(ValueError, match="got 1 of 3 that are not, the first at position 1, of type str"):
         policy.release_table(frame)
 
 
@@ -235,7 +235,7 @@ def test_a_table_takes_columns_of_arrow_and_of_filtered_frames():
         (None, "must be arrays or sequences"),
         (np.ones((3, 2)), "must be arrays or sequences"),
         ([{"x": 1.0, "y": 2.0}], "must be arrays or sequences"),
-        ({"x": np.zeros((3, 1)), "y": [1.0] * 3}, "must hold finite numbers; .* Got 3 of 3 that are not"),
+        ({"x": np.zeros((3, 1)), "y": [1.0] * 3}, "must hold finite numbers; .* got 3 of 3 that are not"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused_before_anything_is_drawn(monkeypatch, pairs, table, rule):

@@ -634,7 +634,7 @@ def test_no_forged_reports_move_nothing_and_too_many_anything(collector):
 
 def test_an_interval_of_equal_answers_holds_their_mean():
     """By a rounding the end of an interval lay beyond the estimate."""
-    field = NumberField("pay", 0.3, 7.7, Duchi(12.0).integer_law)
+    field = Field("pay", Column(0.3, 7.7), Duchi(12.0).integer_law)
     policy = Policy("a test", (field,))
     for value, n in itertools.product((0.3, 7.7), range(2, 40)):
         made = Collector(policy)
@@ -647,8 +647,8 @@ def test_an_interval_of_equal_answers_holds_their_mean():
 @pytest.mark.parametrize("epsilon", [1.0, 60.0])
 def test_reports_that_are_alike_have_a_standard_error(epsilon):
     """Three equal answers had a standard error of 0, beside an interval of all shares."""
-    smokes = CategoryField("smokes", ("no", "yes"), RandomizedResponse(epsilon, 2).integer_law)
-    pay = NumberField("pay", 0, 10, SquareWave(epsilon).integer_law)
+    smokes = Field("smokes", Column(values=("no", "yes")), RandomizedResponse(epsilon, 2).integer_law)
+    pay = Field("pay", Column(0, 10), SquareWave(epsilon).integer_law)
     policy = Policy("a test", (smokes, pay))
     made = Collector(policy)
     for id in range(3):
@@ -662,7 +662,7 @@ def test_reports_that_are_alike_have_a_standard_error(epsilon):
 @pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
 def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
     """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""
-    policy = Policy("a test", (NumberField("age", 0, 100, SquareWave(4.0).integer_law),))
+    policy = Policy("a test", (Field("age", Column(0, 100), SquareWave(4.0).integer_law),))
     rng, n_held, widths = np.random.default_rng(0), np.zeros(3), []
     for _ in range(20):
         made = Collector(policy)

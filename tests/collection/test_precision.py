@@ -211,6 +211,6 @@ def test_what_cannot_be_planned_is_refused(call, match):
 
 def test_a_policy_without_means_and_shares_has_no_precision():
     law = ResponseOnBins(3.0, 0.0, 100.0).integer_law
-    policy = Policy("bins", (NumberField("bins", 0.0, 100.0, law),))
+    policy = Policy("bins", (Field("bins", Column(0.0, 100.0), law),))
     with pytest.raises(ValueError, match="A precision needs a category, or a number"):
-        policy.precision(100)
+        plan_survey(policy, 100)

@@ -135,9 +135,9 @@ def test_worker_processes_share_a_file(tmp_path, backend):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"total_epsilon": 2.0}, "brings its own total_epsilon: .* has 1.0. Got 2.0"),
-        ({"rule": "basic"}, "brings its own rule: .* has 'bayesian'. Got 'basic'"),
-        ({"tol": 0.5}, "brings its own tol: .* has 0.001. Got 0.5"),
+        ({"total_epsilon": 2.0}, "brings its own total_epsilon: .* has 1.0; got 2.0"),
+        ({"rule": "basic"}, "brings its own rule: .* has 'bayesian'; got 'basic'"),
+        ({"tol": 0.5}, "brings its own tol: .* has 0.001; got 0.5"),
         ({"bounds": (0, 3)}, r"bounds=\(0.0, 1.0\); got"),
     ],
 )

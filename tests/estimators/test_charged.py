@@ -95,9 +95,9 @@ def test_a_warning_that_is_an_error_comes_before_the_charge(estimator, X, ledger
 def test_without_ids_or_with_a_seed_nothing_is_released(estimator, X, ledger):
     charged = under(estimator, ledger)
     for call in (lambda: charged.fit_transform(X), lambda: charged.fit(X).transform(X)):
-        with pytest.raises(ValueError, match=r"must be given together.*Got no ids"):
+        with pytest.raises(ValueError, match=r"must be given together.*got no ids"):
             call()
-    with pytest.raises(ValueError, match=r"must be given together.*Got no ledger"):
+    with pytest.raises(ValueError, match=r"must be given together.*got no ledger"):
         clone(estimator).fit_transform(X, ids=IDS)
     for fit in ("fit", "fit_transform"):
         with pytest.raises(ValueError, match=r"seed must be None with a ledger; got 3"):

@@ -32,13 +32,13 @@ def test_a_schema_of_any_form_is_the_same_encoding():
 @pytest.mark.parametrize(
     ("values", "cells", "rule"),
     [
-        (list("123"), [1, 2, 3], "3 values of type str; .* Got 3 of 3 .* position 0, of type int"),
-        ([1, 2, 3], list("123"), "3 values of type int; .* Got 3 of 3 .* position 0, of type str"),
-        (list("123"), ["1", "2", "4"], "handle_unknown.* Got 1 of 3 .* position 2, of type str"),
+        (list("123"), [1, 2, 3], "3 values of type str; .* got 3 of 3 .* position 0, of type int"),
+        ([1, 2, 3], list("123"), "3 values of type int; .* got 3 of 3 .* position 0, of type str"),
+        (list("123"), ["1", "2", "4"], "handle_unknown.* got 1 of 3 .* position 2, of type str"),
         (list("123"), ["1", "2", None], "not have missing values .* in 1 of 3 rows, the first at position 2"),
-        ([0, 1], [0, 1, 2], "Got 1 of 3 .* position 2, of type int"),
-        ([False, True], [0, 1, 1], "Got 3 of 3 .* position 0, of type int"),
-        ([1, 2], [True, True, False], "Got 1 of 3 .* position 2, of type bool"),
+        ([0, 1], [0, 1, 2], "got 1 of 3 .* position 2, of type int"),
+        ([False, True], [0, 1, 1], "got 3 of 3 .* position 0, of type int"),
+        ([1, 2], [True, True, False], "got 1 of 3 .* position 2, of type bool"),
     ],
 )
 def test_a_value_that_is_not_declared_is_an_error_as_in_tables(frame, values, cells, rule):

@@ -201,7 +201,7 @@ def test_what_cannot_be_released_is_refused():
         release_blocks(fitted(CODER), X, fixed)
     with pytest.raises(TypeError, match="out must be a numpy array"):
         release_blocks(fitted(CODER), X, X.tolist())
-    with pytest.raises(TypeError, match=r"X must be a numpy array or a memory map\. Got list instead"):
+    with pytest.raises(TypeError, match=r"X must be a numpy array or a memory map; got list"):
         release_blocks(fitted(CODER), X.tolist(), X)
     pytest.importorskip("dask.array", reason="dask is an extra")
     with pytest.raises(TypeError, match="dask array"):
@@ -465,5 +465,5 @@ class TestTables:
         with pytest.raises(ValueError, match=r"sparse_output must be False in a release by blocks"):
             release_blocks(table, frame.to_numpy(), np.empty((60, 4)))
         _, columns = self.table(encoding="columns")
-        with pytest.raises(ValueError, match=r"that holds released values\. Got float64"):
+        with pytest.raises(ValueError, match=r"that holds released values; got float64"):
             release_blocks(columns, frame.to_numpy(), np.empty((60, 2)))

@@ -99,7 +99,7 @@ def test_a_file_holds_nothing_that_a_table_of_guesses_can_be_tried_on(file_ledge
         with pytest.raises(ValueError, match=THREE_WAYS):
             ask(PEOPLE)
     survey.set_params(ledger=None)
-    with pytest.raises(LedgerError, match=r"fit it again. Got no ledger"):
+    with pytest.raises(LedgerError, match=r"fit it again; got no ledger"):
         survey.query(PEOPLE)
     assert file_ledger.verify().n_people == 0
 
@@ -360,12 +360,12 @@ def test_public_rows_need_no_names(named, ledger):
     public = pd.DataFrame(PUBLIC, columns=["age", "dose"])
     survey = BayesianFilter(LinearRegression(), epsilon=0.4, ledger=ledger, ids="person").fit(public, PUBLIC @ SLOPES)
     assert survey.query(named).ids == NAMES
-    with pytest.raises(ValueError, match=r"a column or an index of ids. Got X without ids='person'"):
+    with pytest.raises(ValueError, match=r"a column or an index of ids; got X without ids='person'"):
         survey.query(public)
     alone = BayesianFilter(LinearRegression(), ids="person").fit(public, PUBLIC @ SLOPES)
-    with pytest.raises(ValueError, match=r"a column or an index of ids. Got X without ids='person'"):
+    with pytest.raises(ValueError, match=r"a column or an index of ids; got X without ids='person'"):
         alone.query(public)
-    with pytest.raises(TypeError, match=r"a DataFrame. Got a ndarray"):
+    with pytest.raises(TypeError, match=r"a DataFrame; got a ndarray"):
         survey.query(PEOPLE)
     assert survey.query(named[["age", "dose"]], ids=NAMES).ids == NAMES
 

@@ -157,11 +157,11 @@ class TestRefusals:
 
     @pytest.mark.parametrize("release", [released, lazily_released])
     def test_of_a_key_without_people_and_of_people_without_a_key(self, release):
-        with pytest.raises(ValueError, match=r"must be given together\. Got no ids"):
+        with pytest.raises(ValueError, match=r"must be given together; got no ids"):
             release(self.ESTIMATOR, NUMBERS, ids=None, key=KEY)
-        with pytest.raises(ValueError, match=r"must be given together\. Got no release_key"):
+        with pytest.raises(ValueError, match=r"must be given together; got no release_key"):
             release(self.ESTIMATOR, NUMBERS, ids=IDS, key=None)
-        with pytest.raises(TypeError, match=r"release_key must be a FieldKey\. Got ReleaseKey"):
+        with pytest.raises(TypeError, match=r"release_key must be a FieldKey; got ReleaseKey"):
             release(self.ESTIMATOR, NUMBERS, ids=IDS, key=KEY.key)
 
     def test_of_other_noise_and_other_accounts(self):

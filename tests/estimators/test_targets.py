@@ -208,7 +208,7 @@ def test_a_line_is_learnt_without_bias_from_unbiased_targets(mechanism):
 
 def test_models_of_the_other_kind_are_refused_before_a_target_is_looked_at():
     diabetes, y = load_diabetes(return_X_y=True)
-    with pytest.raises(ValueError, match=r"LabelPrivateRegressor trains regressors.*Got Ridge instead"):
+    with pytest.raises(ValueError, match=r"LabelPrivateRegressor trains regressors.*got Ridge"):
         LabelPrivateClassifier(Ridge()).fit(diabetes, y)
     with pytest.raises(ValueError, match="LabelPrivateRegressor"):
         LabelPrivateClassifier(make_pipeline(StandardScaler(), Ridge())).fit(diabetes, ["not looked at"])
@@ -223,5 +223,5 @@ def test_bounds_that_were_learnt_void_the_guarantee():
     assert privatizer.privacy_guarantee_.epsilon == np.inf
     with pytest.warns(LearntDomainWarning):
         assert np.isfinite(TargetPrivatizer().fit_transform([7.0, 7.0])).all()
-    with pytest.raises(ValueError, match=r"y must be at most 1e\+60 in magnitude. Got ndarray"):
+    with pytest.raises(ValueError, match=r"y must be at most 1e\+60 in magnitude; got ndarray"):
         TargetPrivatizer().fit([1e300])

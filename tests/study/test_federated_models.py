@@ -124,7 +124,7 @@ def test_a_t_test_is_that_of_the_pairs(digits):
     assert both.mean > 0
     same = table.t_test("noiseless", "noiseless")
     assert (same.mean, same.p_value) == (0.0, 1.0)
-    with pytest.raises(ValueError, match=r"must be one of.*Got 'others'"):
+    with pytest.raises(ValueError, match=r"must be one of.*got 'others'"):
         table.t_test("noiseless", "others")
     with pytest.raises(ValueError, match="metric"):
         table.t_test("noiseless", "features", metric="loss")
