@@ -35,7 +35,7 @@ from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import (
     Duchi,
     DuchiVector,
@@ -60,7 +60,6 @@ _CAP_ERROR = 1e-10
 _DELEGATES: dict[type, str] = {
     RandomizedResponseWithPrior: "inner",
     ResponseOnBins: "inner",
-    PriorQuestion: "inner",
     **dict.fromkeys(
         (Duchi, DuchiVector, ThreeOutputs, Piecewise, SquareWave, Hybrid, HybridThreeOutputs), "integer_law"
     ),

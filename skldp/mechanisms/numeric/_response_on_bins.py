@@ -19,11 +19,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 from skldp.mechanisms.categorical._frequency import (
     checked_prior,
-    clean_probabilities,
-    estimate_frequencies,
-    project_onto_simplex,
 )
-from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
 # A coarse prior is divided into at least this many equal parts, whose edges are candidates for the bins.
@@ -255,22 +251,6 @@ class ResponseOnBins(RowMechanism):
         about = self.answers - self.domain.center[0]
         return np.asarray(law @ about**2 - (law @ about) ** 2)
 
-    def estimate_prior(self, answers: npt.ArrayLike) -> Floats:
-        """Estimate the probabilities of equal parts of the bounds from answers, as a prior for other people."""
-        if self.unbiased:
-            raise ValueError("A prior is estimated from answers of bins; got unbiased=True.")
-        given = self.domain.as_rows(answers).reshape(-1)
-        codes = np.searchsorted(self.answers.astype(given.dtype), given).clip(0, self.answers.size - 1)
-        if not given.size or not (self.answers.astype(given.dtype)[codes] == given).all():
-            raise ValueError("answers must be what this mechanism releases, and at least one; got something else.")
-        shares = np.bincount(codes, minlength=self.answers.size)[None, :] / given.size
-        of_bins = clean_probabilities(shares, self.inner.flip_matrix)[0]
-        n_parts = refined_prior(self.prior).size
-        middles = (np.arange(n_parts) + 0.5) * (2 / n_parts) - 1
-        bins = np.searchsorted(np.asarray(self.unit_bins.places), middles)
-        estimate: Floats = (of_bins / np.bincount(bins, minlength=of_bins.size))[bins]
-        return estimate
-
     @cached_property
     def unit_bins(self) -> AnswerBins:
         """Bins or knots within [-1, 1], and their answers."""
@@ -294,56 +274,3 @@ class ResponseOnBins(RowMechanism):
         drawn = workspace.take("drawn", rows.shape, np.int64)
         self.inner._draw(np.ascontiguousarray(codes, dtype=np.int64), noise, drawn, workspace)
         out[...] = self.answers[drawn]
-
-
-@dataclass(frozen=True)
-class PriorQuestion(RowMechanism):
-    """Optimized unary encoding of a number: a noisy bit for each of equal parts of the bounds."""
-
-    epsilon: float
-    low: float = field(repr=False)
-    high: float = field(repr=False)
-    n_parts: int = 16
-
-    released_dtype: ClassVar[np.dtype] = np.dtype(bool)
-
-    def __post_init__(self) -> None:
-        # Raises on invalid bounds, or an epsilon that is too small.
-        _ = self.domain, self.inner
-
-    @property
-    def n_outputs(self) -> int:
-        """One bit for each part."""
-        return self.n_parts
-
-    @cached_property
-    def domain(self) -> Box:
-        """The declared bounds."""
-        return Box((self.low,), (self.high,))
-
-    @cached_property
-    def inner(self) -> UnaryEncoding:
-        """The bits of the parts."""
-        return UnaryEncoding(float(self.epsilon), self.n_parts, "oue")
-
-    def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """Return the exact guarantee of one answer."""
-        return self.inner.guarantee(unit)
-
-    def estimate(self, answers: npt.ArrayLike) -> Floats:
-        """Estimate the probabilities of the parts from many answers."""
-        bits = np.asarray(answers)
-        frequencies = estimate_frequencies(bits.sum(axis=0), len(bits), self.inner.p, self.inner.q).frequencies
-        estimate: Floats = project_onto_simplex(frequencies[None, :])[0]
-        estimate /= estimate.sum()
-        return estimate
-
-    def _parts(self, rows: np.ndarray) -> Ints:
-        edges = self.domain.center + self.domain.radius * np.linspace(-1, 1, self.n_parts + 1)
-        return np.searchsorted(edges[1:-1], rows, side="right")
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        self.inner._encode(self._parts(rows), out, workspace)
-
-    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        self.inner._draw(self._parts(rows), noise, out, workspace)
