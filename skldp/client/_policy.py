@@ -101,8 +101,8 @@ class Policy:
         if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
         _check_field_names(self.fields)
+        m = len(self.fields)
         if self.n_sampled is not None:
-            m = len(self.fields)
             check_integer(f"n_sampled, of {m} fields,", self.n_sampled, least=1, most=m - 1)
         if not math.isfinite(self.epsilon):
             raise ValueError("The total epsilon of the fields must be finite; got infinity.")
@@ -117,10 +117,10 @@ class Policy:
         if sum(one.n_answers.bit_length() for one in self.fields) > _MOST_BITS:
             raise ValueError(f"A report must have at most {_MOST_BITS} bits of answers; got a policy with more.")
         check_text("purpose", self.purpose, 1000)
-        if len(self.fields) > _MOST_FIELDS or self.memo not in ("fresh", "permanent"):
+        if m > _MOST_FIELDS or self.memo not in ("fresh", "permanent"):
             raise ValueError(
                 f"A policy must have at most {_MOST_FIELDS} fields and the memo rule 'fresh' or 'permanent'; "
-                f"got {len(self.fields)} fields and {self.memo!r:.40}."
+                f"got {m} fields and {self.memo!r:.40}."
             )
         # Raises if `expires` is not a time.
         _ = self._expiry
@@ -152,12 +152,8 @@ class Policy:
         """
         if isinstance(text, str) and len(text) > _MOST_CHARACTERS:
             raise ValueError(f"A policy must be a document of at most {_MOST_CHARACTERS} characters; got a longer one.")
-        versions, optional = tuple(range(_VERSION, _LAST_VERSION + 1)), {"lifetime_epsilon", "n_sampled"}
-        given = read_document(text, "policy", versions, _NAMES, optional, integers=True)
-        if "lifetime_epsilon" in given:
-            raise ValueError(
-                "A policy must have laws of one step; got one of longitudinal laws. Use memo='permanent' instead."
-            )
+        versions = tuple(range(_VERSION, _LAST_VERSION + 1))
+        given = read_document(text, "policy", versions, _NAMES, {"n_sampled"}, integers=True)
         if digest(given) != given["sha256"]:
             raise ValueError("The sha256 of a policy must be that of its document; got another one.")
         with parsing("A policy"):
@@ -210,10 +206,8 @@ class Policy:
 
     def permanent(self, steps: int = 1024) -> Self:
         """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
-        # Only dataclasses with columns need steps.
-        fields: Any = (replace(one, steps=steps) if one.needs_steps else one for one in cast("Any", self.fields))
-        fields = tuple(fields)
-        return replace(self, fields=fields, memo="permanent")
+        fields = (replace(one, steps=steps) if one.needs_steps else one for one in cast("Any", self.fields))
+        return replace(self, fields=tuple(fields), memo="permanent")
 
     def release(
         self,
@@ -280,34 +274,28 @@ class Policy:
     ) -> bytes:
         """Release a record and deliver the report; after a lost connection, deliver the same report again.
 
-        A new report of the same record would be charged again, and counted as one of another person.
+        A new report of the same record would be charged again, and counted as one of another person. The report is on
+        the disk before it is delivered. After a crash, it is delivered again: a collector counts its id once.
 
         Parameters
         ----------
-        record : dict
-            As of :meth:`release`. Not read if an earlier report was not delivered.
+        record, secret
+            As of :meth:`release`. The record is not read if an earlier report was not delivered.
         deliver : callable
-            Takes the report, and returns once the collector has it. Any exception means that it may not.
+            Takes the report, and returns once the collector has it. Any exception means that it may not: call
+            :meth:`send` again, which delivers the stored report at no cost, whatever the record is by then.
         ledger : DeviceLedger
             Account that is charged, and that stores the report until `deliver` has returned.
-        secret : ReleaseKey, default=None
-            As of :meth:`release`.
 
         Returns
         -------
         bytes
-            The delivered report. After an exception of `deliver`, call :meth:`send` again: it delivers the stored
-            report, at no cost, whatever the record is by then.
+            The delivered report.
 
         Raises
         ------
         ValueError, TypeError, BudgetExhaustedError
             As of :meth:`release`, and anything that `deliver` raises.
-
-        Notes
-        -----
-        The report is on the disk before it is delivered. After a crash, it is delivered again: a collector counts its
-        id once.
 
         Examples
         --------
@@ -334,17 +322,6 @@ class Policy:
         """Raise ValueError if a field of a made-up record is absent, unreadable or undeclared.
 
         Use it to test a program. :meth:`release` does not raise: an error would reveal who has a value.
-
-        Examples
-        --------
-        >>> from skldp.client import Field, Policy
-        >>> from skldp.mechanisms import Column
-        >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
-        >>> policy = Policy("age", (Field("age", Column(0, 100), Duchi(1.0).integer_law),))
-        >>> policy.check_record({"Age": 37})
-        Traceback (most recent call last):
-            ...
-        ValueError: A record or table must have every name of the policy once; it misses ['age'].
         """
         own = named_columns({name: [value] for name, value in record.items()}, self.names)
         for one in self.fields:
@@ -414,9 +391,8 @@ class Policy:
     def vector(self, record: Mapping[str, Any], random_bytes: bytes) -> bytes:
         """Return the report drawn from given random bytes, a test vector for other clients without privacy.
 
-        Each word has 8 bytes. The first two words are the report's id, followed by those of the sample of fields, if
-        some are sampled, and by the words of each asked field in order.
-        Raises ValueError if there are too few words.
+        Each word has 8 bytes. The first two are the report's id, followed by those of the sample of fields, if some are
+        sampled, and of each asked field in order. Raises ValueError if there are too few.
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 

@@ -14,15 +14,7 @@ _CHECK = 4
 
 
 class PolicyReport(NamedTuple):
-    """Content of a report.
-
-    Parameters
-    ----------
-    report_id : str
-        Unique id of 32 hexadecimal digits.
-    answers : dict of str to int
-        Released integer of each field that the person was asked.
-    """
+    """Content of a report: its unique id of 32 hexadecimal digits, and the released integer of each field asked."""
 
     report_id: str
     answers: dict[str, int]

@@ -17,30 +17,7 @@ from skldp.domains._sparse_rows import SparseRows
 
 @dataclass(frozen=True)
 class Columns(Domain):
-    """Domain of a table, whose parts declare one column or several together.
-
-    Parameters
-    ----------
-    parts : tuple of (tuple of str, Domain)
-        Column names and domain of each part.
-
-    Raises
-    ------
-    ValueError
-        If a name occurs twice, or the number of a part's names differs from that of its columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.mechanisms import Column
-    >>> from skldp.domains._columns import Columns
-    >>> from skldp.domains._columns import domain_from_json
-    >>> people = Columns.of({"age": Column(0, 100), "city": Column(values=("Bonn", "Ulm"))})
-    >>> people.clip(np.array([[130.0, 1.0]]))
-    Clipped(rows=array([[100.,   1.]]), n_moved=1)
-    >>> domain_from_json(people.to_json()) == people
-    True
-    """
+    """Domain of a table, whose parts declare one column or several together, each with the names of its columns."""
 
     type: ClassVar[str] = "columns"
     is_by_column: ClassVar[bool] = True

@@ -22,34 +22,9 @@ LARGEST_BLOCK = 2**20
 class OneHot(Domain):
     """Domain of a category with one column per value, one of which is 1 and the others 0.
 
-    Parameters
-    ----------
-    size : int
-        Number of columns, at most 2^20.
-    at_most_one : bool, default=False
-        Whether all of them may be 0, for a dropped level or an unknown value.
-    fallback : int, default=None
-        Column that is 1 for rows with several nearest members, or -1 for no column. None means no column if
-        `at_most_one` is true, else the first column.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    Other rows are moved to the nearest member: the column with the largest value, or no column if `at_most_one` is true
-    and no value is above 1/2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.domains._constraints import OneHot
-    >>> OneHot(3).clip(np.array([[0.0, 1.0, 0.0], [0.2, 0.3, 0.9], [1.0, 1.0, 0.0]])).rows.astype(int)
-    array([[0, 1, 0],
-           [0, 0, 1],
-           [1, 0, 0]])
+    With `at_most_one`, all may be 0. A row is moved to the nearest member: the column with the largest value, or no
+    column if `at_most_one` is true and no value is above 1/2. If several members are nearest, the column `fallback` is
+    1, by default the first, or none (-1) with `at_most_one`.
     """
 
     type: ClassVar[str] = "one_hot"
@@ -96,40 +71,10 @@ class OneHot(Domain):
 
 @dataclass(frozen=True)
 class Constrained(Domain):
-    r"""Domain of rows that satisfy linear inequalities :math:`A x \le b`.
+    r"""Domain of rows that satisfy linear inequalities :math:`A x \le b`, with A as `coef` and b as `limits`.
 
-    A row is clipped to `domain` first. If it then violates an inequality, the fallback replaces it.
-
-    Parameters
-    ----------
-    domain : Domain
-        Domain of numbers, without codes.
-    coef : tuple of tuple of float
-        Matrix A, with one row per inequality and one number per column.
-    limits : tuple of float
-        Vector b.
-    fallback : tuple of float
-        Row of `domain` that satisfies all inequalities.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, a number is not finite, or the fallback violates an inequality.
-
-    Notes
-    -----
-    Products are summed from left to right, so the result for a row does not depend on other rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.domains._constraints import Constrained
-    >>> from skldp.domains._domain import Box
-    >>> ages = Box((0.0, 0.0), (100.0, 100.0))  # age, and years in the job
-    >>> people = Constrained(ages, coef=((-1, 1),), limits=(-14,), fallback=(40, 10))
-    >>> people.clip(np.array([[30.0, 10.0], [20.0, 10.0]])).rows
-    array([[30., 10.],
-           [40., 10.]])
+    A row is clipped to `domain` first. If it then violates an inequality, `fallback` replaces it, a row that
+    satisfies all. Products are summed from left to right, so the result for a row does not depend on other rows.
     """
 
     type: ClassVar[str] = "constrained"

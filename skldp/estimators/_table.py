@@ -23,7 +23,7 @@ from skldp.estimators._validation import (
     validate_mixed,
 )
 from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms._shares import least_variance_weights, number_of_sampled_columns, sampled_shares
+from skldp.mechanisms._shares import number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
@@ -50,9 +50,8 @@ class TablePrivatizer(LocalTransformer):
           500_000, "scale": "log"}`` are released as their natural logarithms; estimates are of these.
 
         A single (low, high) applies to all columns.
-    shares : "equal", "variance" or dict by column, default="equal"
-        Split of epsilon over the columns: equal; with the least sum of worst-case variances (of a number in half-widths
-        of its bounds, of a category's frequency); or in proportion to weights. A column with one possible value is
+    shares : "equal" or dict by column, default="equal"
+        Split of epsilon over the columns: equal, or in proportion to weights. A column with one possible value is
         released unchanged, and has no share.
     mechanism : str, default="best"
         Mechanism of numbers and dates: ``"best"`` has the least worst-case variance at a column's epsilon. At a small
@@ -78,14 +77,8 @@ class TablePrivatizer(LocalTransformer):
         Treatment of undeclared categories: an error before any release, or a missing value.
     sparse_output : bool, default=False
         Whether ``encoding="onehot"`` returns a CSR matrix.
-    transform_noise : bool, default=True
-        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, n_jobs, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------
@@ -151,7 +144,7 @@ class TablePrivatizer(LocalTransformer):
         **LocalTransformer._parameter_constraints,
         "ledger": LEDGER,
         "schema": [dict, tuple, str],
-        "shares": [StrOptions({"equal", "variance"}), dict],
+        "shares": [StrOptions({"equal"}), dict],
         "mechanism": [StrOptions({*NUMERIC_MECHANISMS, "best"} - set(JOINT_MECHANISMS))],
         "category_mechanism": [StrOptions({*CATEGORICAL_MECHANISMS, "best"}), dict],
         "n_sampled_features": [StrOptions({"auto", "all"}), Integral],
@@ -165,7 +158,7 @@ class TablePrivatizer(LocalTransformer):
         epsilon: float = 1.0,
         *,
         schema: Any = (-1, 1),
-        shares: Literal["equal", "variance"] | Mapping[str, float] = "equal",
+        shares: Literal["equal"] | Mapping[str, float] = "equal",
         mechanism: str = "best",
         category_mechanism: str | Mapping[str, str] = "krr",
         n_sampled_features: int | Literal["auto", "all"] = "all",
@@ -253,7 +246,7 @@ class TablePrivatizer(LocalTransformer):
     def _declare(self, X):
         check_epsilon(self.epsilon)
         names = self._schema_names
-        weights = self._weights(names)
+        weights = dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
         if set(weights) != set(names):
             raise InvalidParameterError(f"shares must name every column once; got {self.shares!r}.")
         if self.sparse_output and self.encoding == "estimates":
@@ -295,12 +288,6 @@ class TablePrivatizer(LocalTransformer):
                 f"got {given!r}, which samples {found} columns."
             )
         return found
-
-    def _weights(self, names):
-        if self.shares == "variance":
-            weights = least_variance_weights(self.columns_, float(self.epsilon), self._mechanisms(names))
-            return dict(zip(names, weights, strict=True))
-        return dict.fromkeys(names, 1) if isinstance(self.shares, str) else self.shares
 
     def _can_be_written_to(self, dtype):
         return np.can_cast(self._encoded(self._empty_release(0, np.float64), None).dtype, dtype, "same_kind")

@@ -4,6 +4,7 @@ Only classes of scikit-learn and of this package are recognised: a subclass may 
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,8 @@ def domain_from_transformer(transformer: Any, bounds: Mapping[Any, Any] | None =
         names = made
     if len(set(names)) < len(names):
         names = [f"x{position}" for position in range(len(names))]
-    ends = np.cumsum([0, *(len(own) for own, _ in parts)])
-    return Columns(
-        tuple((tuple(names[first:last]), part) for first, last, (_, part) in zip(ends, ends[1:], parts, strict=False))
-    )
+    left = iter(names)
+    return Columns(tuple((tuple(islice(left, len(own))), part) for own, part in parts))
 
 
 def _kind(step: Any) -> str | None:
@@ -138,10 +137,8 @@ def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]
         yield from _step_parts(f"{name}: {step.steps[-1][0]}", last, columns, bounds)
     elif (isinstance(step, str) and step == "passthrough") or (kind == "FunctionTransformer" and step.func is None):
         yield from (_passed(name, column, bounds) for column in columns)
-    elif kind == "OneHotEncoder":
-        yield from _one_hot(name, step, columns)
-    elif kind == "OrdinalEncoder":
-        yield from _ordinal(name, step, columns)
+    elif kind in ("OneHotEncoder", "OrdinalEncoder"):
+        yield from _encoded(name, step, columns, kind == "OneHotEncoder")
     elif kind == "BoundsScaler":
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(columns)) for end in step.feature_range)
         yield from (([_named(one)], Column(float(a), float(b))) for one, a, b in zip(columns, low, high, strict=True))
@@ -164,43 +161,34 @@ def _passed(name: str, column: Any, bounds: dict[Any, Any]) -> _Part:
             f"Column {column!r} passes step {name!r} unchanged: declare bounds={{{column!r}: (low, high)}}."
         )
     own = bounds.pop(column)
-    if isinstance(own, Domain):
-        if own.n_features != 1:
-            raise ValueError(f"The domain of column {column!r} must be of one column; got {own.n_features}.")
-        return [_named(column)], own
-    try:
-        low, high = own
-    except (TypeError, ValueError):
-        raise ValueError(f"The bounds of column {column!r} must be (low, high) or a Domain; got {own!r}.") from None
-    return [_named(column)], Column(low, high)
+    if not isinstance(own, Domain):
+        try:
+            own = Column(*own)
+        except TypeError:
+            raise ValueError(f"The bounds of column {column!r} must be (low, high) or a Domain; got {own!r}.") from None
+    if own.n_features != 1:
+        raise ValueError(f"The domain of column {column!r} must be of one column; got {own.n_features}.")
+    return [_named(column)], own
 
 
-def _categories(name: str, step: Any, columns: list[Any]) -> list[list[Any]]:
-    """Return the declared categories of an encoder."""
-    declared = step.categories
+def _encoded(name: str, step: Any, columns: list[Any], is_one_hot: bool) -> Iterator[_Part]:
+    """Return the parts of an encoder with declared categories: a one-hot block or an integer for each column."""
+    declared, dropped = step.categories, getattr(step, "drop", None)
+    if any(given is not None for given in (dropped, step.min_frequency, step.max_categories)):
+        raise ValueError(f"Step {name!r} must not drop or group categories, such as rare ones.")
+    if not is_one_hot and step.handle_unknown != "error":
+        raise ValueError(f"Step {name!r} must not encode unknown categories: set handle_unknown='error'.")
     if isinstance(declared, str):
         raise ValueError(
             f"The categories of step {name!r} must be declared: categories=[[...], ...]; got categories={declared!r}."
         )
     if len(declared) != len(columns):
         raise ValueError(f"Step {name!r} has {len(columns)} columns; got the categories of {len(declared)}.")
-    return [list(own) for own in declared]
-
-
-def _one_hot(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
-    """Return a block for each column of a OneHotEncoder."""
-    if any(given is not None for given in (step.drop, step.min_frequency, step.max_categories)):
-        raise ValueError(f"Step {name!r} must not drop or group categories, such as rare ones.")
-    for column, own in zip(columns, _categories(name, step, columns), strict=True):
-        part = OneHot(len(own), at_most_one=step.handle_unknown != "error")
-        yield [f"{_named(column)}_{one}" for one in own], part
-
-
-def _ordinal(name: str, step: Any, columns: list[Any]) -> Iterator[_Part]:
-    """Return an integer column for each column of an OrdinalEncoder."""
-    if step.handle_unknown != "error" or step.min_frequency is not None or step.max_categories is not None:
-        raise ValueError(f"Step {name!r} must not encode unknown or group rare categories: set handle_unknown='error'.")
-    for column, own in zip(columns, _categories(name, step, columns), strict=True):
-        if len(own) < 2:
+    for column, values in zip(columns, map(list, declared), strict=True):
+        if is_one_hot:
+            block = OneHot(len(values), at_most_one=step.handle_unknown != "error")
+            yield [f"{_named(column)}_{one}" for one in values], block
+        elif len(values) < 2:
             raise ValueError(f"Column {column!r} of step {name!r} must have at least two categories.")
-        yield [_named(column)], Column(0, len(own) - 1, kind="integer")
+        else:
+            yield [_named(column)], Column(0, len(values) - 1, kind="integer")

@@ -1,4 +1,4 @@
-"""Division of one epsilon over the columns of a record: by weights, by least variance, or over a sample of columns."""
+"""Division of one epsilon over the columns of a record: by weights, or over a sample of columns."""
 
 import math
 from collections import Counter
@@ -7,9 +7,6 @@ from fractions import Fraction
 from itertools import compress
 from typing import Literal
 
-import numpy as np
-
-from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_integer, check_positive
 from skldp.domains._column import Column
 from skldp.domains._domain import Codes, Domain
@@ -22,11 +19,6 @@ from skldp.mechanisms.numeric._bounded_features import (
     make_mechanism,
 )
 from skldp.mechanisms.numeric._unit_interval import UnitMechanism
-
-# The least share is this part of an equal one; number of epsilons tried between it and the whole.
-_LEAST_PART, _N_GRID = 50, 96
-# Evaluate slow mechanisms at every fifth epsilon.
-_EVERY = 5
 
 
 def n_categories(domain: Domain) -> int | None:
@@ -62,50 +54,13 @@ def sampled_shares(
     return tuple(next(shares) if one else float(epsilon) for one in several)
 
 
-def least_variance_weights(
-    domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best"
-) -> list[float]:
-    r"""Return the weights by which :func:`share_out` makes the sum of the columns' variances least.
-
-    At the minimum all columns have the same slope :math:`-V_j'(\varepsilon_j)`, which is found on a grid of epsilons.
-    """
-    check_epsilon(epsilon)
-    columns = [
-        (n_categories(domain), domain.may_be_nan, name)
-        for domain, name in zip(domains, mechanism_names(mechanism, domains), strict=True)
-    ]
-    if len(columns) == 1:
-        return [1.0]
-    grid = np.geomspace(epsilon / (_LEAST_PART * len(columns)), epsilon, _N_GRID)
-    slopes = {}
-    for column in set(columns):
-        falling = -np.gradient(_variances(*column, grid), grid)
-        # Rounding can make a falling slope rise.
-        slopes[column] = np.minimum.accumulate(np.log(np.maximum(falling, 1e-300)))
-
-    def epsilons_at(slope: float) -> list[float]:
-        return [float(np.interp(-slope, -slopes[column], grid)) for column in columns]
-
-    low = min(float(one[-1]) for one in slopes.values())
-    high = max(float(one[0]) for one in slopes.values())
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if sum(epsilons_at(middle)) > epsilon else (low, middle)
-    return epsilons_at(high)
-
-
-def _variances(size: int | None, may_be_missing: bool, mechanism: str, grid: Floats) -> Floats:
-    """Return the variance of one person's estimate of a number or frequency, at each epsilon."""
-    if size == 1:
-        return np.zeros_like(grid)
-    if may_be_missing:
-        # Slow to make: interpolate between a few, log-log.
-        few, anywhere = grid[::_EVERY], Column(-1, 1, missing="category")
-        made = [math.log(NumberOrMissing.of(anywhere, float(one), mechanism).worst_variance) for one in few]
-        return np.exp(np.interp(np.log(grid), np.log(few), made))
+def _variance(size: int | None, may_be_missing: bool, mechanism: str, epsilon: float) -> float:
+    """Return the worst-case variance of one person's estimate of a number or frequency."""
     if size is not None:
-        return np.array([make_categorical_mechanism(mechanism, float(one), size).worst_case_variance for one in grid])
-    return np.array([number_mechanism(float(one), mechanism).worst_variance for one in grid])
+        return make_categorical_mechanism(mechanism, epsilon, size).worst_case_variance
+    if may_be_missing:
+        return NumberOrMissing.of(Column(-1, 1, missing="category"), epsilon, mechanism).worst_variance
+    return number_mechanism(epsilon, mechanism).worst_variance
 
 
 def number_mechanism(epsilon: float, mechanism: str) -> UnitMechanism:
@@ -142,8 +97,8 @@ def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str 
     m = max(1, columns.total())
 
     def error(n_asked: int) -> float:
-        share = np.array([split_epsilon(epsilon, n_asked)])
-        each = (n * (float(_variances(*kind, share)[0]) + _between(kind[0])) for kind, n in columns.items())
+        share = split_epsilon(epsilon, n_asked)
+        each = (n * (_variance(*kind, share) + _between(kind[0])) for kind, n in columns.items())
         return m / n_asked * sum(each)
 
     # Below an epsilon of 1/2 a column, the noise is far above W, and more columns are never better.

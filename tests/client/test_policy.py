@@ -288,21 +288,6 @@ def test_a_policy_of_more_bits_than_a_device_has_room_for_is_refused():
         Policy("bits", several)
 
 
-def test_a_policy_of_longitudinal_laws_is_refused_with_the_reason():
-    """Attack: waves of one policy in one collector, whose interval of 95% covers 71%."""
-    document = json.loads(Policy("weekly", (field(),)).to_json())
-    document["fields"][0] |= {
-        "law": {"law": "longitudinal_mean", "first_count": "5", "second_count": "6"},
-        "lifetime_epsilon": "2.0",
-    }
-    of_weeks = {"lifetime_epsilon": "2.0"}
-    for claim, rule in ((of_weeks, "laws of one step; got one of longitudinal laws"), ({}, "A law must be one of")):
-        own = document | claim
-        own |= {"sha256": digest(own)}
-        with pytest.raises(ValueError, match=rule):
-            Policy.from_json(canonical_text(own))
-
-
 def test_an_expired_policy_releases_nothing(tmp_path):
     ledger = DeviceLedger(tmp_path / "mine", lifetime_epsilon=100.0)
     late = Policy("late", (field(),), expires="2020-01-01T00:00:00Z")

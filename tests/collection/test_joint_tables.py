@@ -181,7 +181,7 @@ SCHEMA = {
 FITTED = TablePrivatizer(2.0, schema=SCHEMA).fit(pd.DataFrame({"age": [1.0], "city": ["x"], "s": ["S"]}))
 
 
-@pytest.mark.parametrize("shares", ["equal", "variance", {"age": 9, "city": 1, "s": 1, "pay": 2}])
+@pytest.mark.parametrize("shares", ["equal", {"age": 9, "city": 1, "s": 1, "pay": 2}])
 def test_columns_in_no_pair_are_questions_of_their_own(shares):
     schema = SCHEMA | {"pay": {"type": "integer", "low": 0, "high": 9}}
     how = {"shares": shares, "mechanism": "square_wave", "category_mechanism": {"s": "oue"}}

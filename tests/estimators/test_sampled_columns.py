@@ -129,7 +129,7 @@ def test_columns_that_were_not_asked_are_their_public_middle():
         ({"n_sampled_features": 6}, "n_sampled_features, if not 'auto' or 'all', must be"),
         ({"n_sampled_features": 0}, "n_sampled_features, if not 'auto' or 'all', must be"),
         ({"n_sampled_features": "some"}, "The 'n_sampled_features' parameter"),
-        ({"n_sampled_features": 1, "shares": "variance"}, "samples 1 columns and needs shares='equal'"),
+        ({"n_sampled_features": 1, "shares": dict.fromkeys(SCHEMA, 1)}, "samples 1 columns and needs shares='equal'"),
         ({"n_sampled_features": 1, "sparse_output": True}, "samples 1 columns and needs sparse_output=False"),
         ({"n_sampled_features": "auto", "encoding": "columns"}, "encoding='columns' has no value for a column"),
     ],

@@ -87,7 +87,7 @@ def test_the_words_of_policies_and_of_schemas_are_the_same():
 def test_other_texts_are_no_dates(low, high, tmp_path):
     for form in (
         (low, high),
-        {"type": "interval", "low": low, "high": high},
+        {"type": "number", "low": low, "high": high},
         {"type": "date", "low": low, "high": high},
     ):
         for read in readers({"a": form}, tmp_path).values():

@@ -1,8 +1,6 @@
 """TablePrivatizer: any table with a declared schema, one epsilon for a record, and the same table back."""
 
-import itertools
 import json
-import math
 import re
 from datetime import date
 from fractions import Fraction
@@ -22,7 +20,6 @@ from skldp.domains._columns import Columns
 from skldp.domains._domain import Ball
 from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms.numeric._bounded_features import best_mechanism
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 SCHEMA = {
@@ -319,35 +316,6 @@ def test_columns_have_their_types_in_every_container(given, container, names):
     if "city" in names:
         cells = released.iloc if made == "pandas" else released
         assert set(cells[:, names.index("city")]) == {"Bonn"}
-
-
-def test_shares_by_variance_make_the_sum_of_variances_least():
-    schema = {"age": (0, 100), "city": list("abcdefghijkl"), "sick": [False, True], "one": ["x"]}
-    X = pd.DataFrame({"age": [3.0], "city": ["a"], "sick": [True], "one": ["x"]})
-
-    def total(epsilons):
-        own = {"age": best_mechanism(epsilons["age"], 1)[1].worst_variance}
-        for name, k in (("city", 12), ("sick", 2)):
-            e = math.exp(epsilons[name])
-            p, q = e / (e + k - 1), 1 / (e + k - 1)
-            # Averaged over the categories, of which one is kept with p and the others come up with q.
-            own[name] = (p * (1 - p) + (k - 1) * q * (1 - q)) / k / (p - q) ** 2
-        return sum(own.values())
-
-    for epsilon in (1.0, 6.0):
-        table = TablePrivatizer(epsilon, schema=schema, shares="variance").fit(X)
-        shares = table.epsilons_
-        assert table.privacy_guarantee_.epsilon <= epsilon
-        assert sum(shares.values()) == pytest.approx(epsilon, rel=1e-3)
-        assert shares["one"] == 0
-        least = total(shares)
-        assert least < total(TablePrivatizer(epsilon, schema=schema).fit(X).epsilons_)
-        # No small change of two shares makes it less, beyond the grid's hundredth.
-        for taken, handed in itertools.permutations(("age", "city", "sick"), 2):
-            moved = shares | {taken: shares[taken] * 0.9, handed: shares[handed] + shares[taken] * 0.1}
-            assert total(moved) > least * (1 - 1e-3)
-    alone = TablePrivatizer(2.0, schema={"age": (0, 1)}, shares="variance").fit(X[["age"]])
-    assert alone.epsilons_["age"] == pytest.approx(2.0)
 
 
 def test_integers_and_booleans_with_gaps_are_their_categories_after_any_round_trip(tmp_path):
