@@ -236,5 +236,5 @@ def test_learnt_bounds_of_targets_are_not_published():
     with pytest.warns(LearntDomainWarning):
         learnt = TargetPrivatizer(1.0).fit([12.5, 77.25])
     with pytest.raises(ValueError, match="must be declared") as refusal:
-        Policy.from_estimator(learnt, purpose="a test")
+        policy_from_estimator(learnt, purpose="a test")
     assert "12.5" not in str(refusal.value)
