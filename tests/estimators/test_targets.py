@@ -109,7 +109,6 @@ def test_refuses_what_is_no_column_of_numbers(y, match):
         ({"epsilon": 0.0}, "epsilon"),
         ({"bounds": (1, 0)}, "bounds"),
         ({"mechanism": "gaussian"}, "mechanism"),
-        ({"prior": 1.0}, "prior"),
         ({"prior": [0.5, 0.6]}, "prior must be"),
         ({"prior": [0.5, 0.5], "mechanism": "hybrid"}, "prior must be None for"),
     ],

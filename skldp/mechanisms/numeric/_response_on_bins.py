@@ -45,14 +45,9 @@ def refined_prior(prior: tuple[float, ...] | None) -> Floats:
 
 @lru_cache(maxsize=64)
 def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    r"""Return the bins of randomized response on bins that answer with the least expected square error.
+    """Return the bins and answers of randomized response with the least expected square error.
 
-    With k bins and answers :math:`a_j`, the expected loss is the sum over j of
-
-    .. math:: \frac{E[(y - a_j)^2 (e^{-\varepsilon} + (1 - e^{-\varepsilon}) 1\{y \in B_j\})]}
-              {1 + (k - 1) e^{-\varepsilon}}
-
-    Each answer therefore depends on its bin alone. Ghazi et al., ICLR 2023, Theorem 1 and Algorithm 2.
+    Each answer depends on its bin alone. Ghazi et al., ICLR 2023, Theorem 1 and Algorithm 2.
     """
     zeroth, first, second, edges = _moments(refined_prior(prior))
     other = math.exp(-epsilon)
@@ -76,17 +71,10 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 
 @lru_cache(maxsize=64)
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    r"""Return the knots of unbiased randomized response with the least variance.
+    r"""Return the knots of unbiased randomized response with the least variance, a seventh above that of any law.
 
-    Randomized response keeps a knot with probability p and gives each other one with q. Answers :math:`a_j = (v_j - q
-    S) / (p - q)`, with S the sum of the knots, are unbiased. With w_j the probability of knot j,
-
-    .. math:: (p - q)^2 E[a^2] = \sum_j (q + (p - q) w_j) v_j^2 - q^2 S^2 - 2 q (p - q) E[y] S
-
-    where :math:`-S^2 = \min_\lambda \lambda^2 - 2 \lambda S`. For each :math:`\lambda` dynamic programming finds the
-    best knots; the two minimisations alternate from several starts. The best of all unbiased laws has at most about a
-    seventh less variance: Badanidiyuru et al., "Optimal unbiased randomizers for regression with label differential
-    privacy", NeurIPS 2023.
+    With answers :math:`a_j = (v_j - q S) / (p - q)` and :math:`-S^2 = \min_\lambda \lambda^2 - 2 \lambda S`, dynamic
+    programming and the choice of lambda alternate. Badanidiyuru et al., NeurIPS 2023.
     """
     mass = refined_prior(prior)
     zeroth, first, second, edges = _moments(mass)
@@ -160,14 +148,10 @@ _MOST_PARTS = 1024
 
 @dataclass(frozen=True)
 class ResponseOnBins(RowMechanism):
-    """Randomized response on bins: one number within bounds, released as the answer of its bin or of another one.
+    """Randomized response on bins, or unbiased on knots to which a number is rounded at random.
 
-    With ``unbiased=True`` the number is first rounded at random to one of its two neighbours among k knots, which keeps
-    its mean. Steps before the randomized response cannot increase the ratio of two probabilities, so epsilon is that of
-    the response. `prior` has public probabilities of at most 1,024 equal parts of the bounds; None is uniform.
-
-    Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
-    2023, Theorem 1: no mechanism of this epsilon has a smaller expected square error.
+    `prior` has public probabilities of at most 1,024 equal parts of the bounds; None is uniform. Ghazi et al.,
+    "Regression with label differential privacy", ICLR 2023, Theorem 1.
     """
 
     epsilon: float
@@ -187,7 +171,6 @@ class ResponseOnBins(RowMechanism):
 
     @cached_property
     def domain(self) -> Box:
-        """The declared bounds."""
         return Box((self.low,), (self.high,))
 
     @cached_property
@@ -226,7 +209,6 @@ class ResponseOnBins(RowMechanism):
         return self.inner.exact_epsilon
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """Return the exact guarantee of one answer."""
         basis = f"exact, of randomized response over {self.answers.size} answers, from its 64-bit integers"
         return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=float(self.epsilon), basis=basis)
 
