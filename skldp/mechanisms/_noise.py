@@ -128,7 +128,7 @@ class Noise:
         return self.fill(np.empty(size, dtype=dtype))
 
     def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> Bools:
-        """Draw booleans that are True with probability exactly ``threshold / 2**64``, as many as thresholds or `size`."""
+        """Draw booleans that are True with probability exactly ``threshold / 2**64``, in the shape of both."""
         t = np.asarray(threshold, dtype=np.uint64)
         return self.words(t.shape if size is None else size) < t
 
