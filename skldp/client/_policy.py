@@ -189,7 +189,7 @@ class Policy:
         asked = sorted((field.epsilon for field in self.fields), reverse=True)[: self.n_sampled]
         return round_up(sum(map(Fraction, asked), Fraction(0)))
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of the values of a record."""
         return list(dict.fromkeys(name for field in self.fields for name in field.names))
