@@ -50,7 +50,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     NumberOrMissing,
     make_mechanism,
 )
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows
@@ -327,7 +327,6 @@ def test_tables_tell_no_value(name, frame):
 TARGETS = {
     "bins": skldp.TargetPrivatizer(bounds=(0, 1), mechanism="bins"),
     "knots": skldp.TargetPrivatizer(4.0, bounds=(0, 1), mechanism="unbiased_bins", prior=[0.5, 0.5]),
-    "prior": skldp.TargetPrivatizer(4.0, bounds=(0, 1), prior=0.25),
     "numbers": skldp.TargetPrivatizer(bounds=(0, 1), mechanism="laplace"),
     "learnt": skldp.TargetPrivatizer(),
 }
@@ -346,7 +345,7 @@ def test_mechanisms_of_targets_tell_no_value(name):
         for kind, make in EITHER.items():
             hear(f"fit, {kind}", copy.deepcopy(mechanism).fit, make(), learns=learns)
             hear(f"fit_transform, {kind}", copy.deepcopy(mechanism).fit_transform, make())
-            for method in ("transform", "inverse_transform", "estimate_prior"):
+            for method in ("transform", "inverse_transform"):
                 hear(f"{method}, {kind}", getattr(fitted, method), make())
             hear(f"fit of a model, {kind}", copy.deepcopy(regressor).fit, ROWS, make(), learns=True)
             hear(f"score, {kind}", model.score, ROWS, make())
@@ -433,7 +432,6 @@ MECHANISMS = {
     "prior": RandomizedResponseWithPrior(1.0, (0.25, 0.25, 0.5)),
     "bins": ResponseOnBins(1.0, 0.0, 1.0),
     "unbiased bins": ResponseOnBins(4.0, 0.0, 1.0, unbiased=True),
-    "prior of numbers": PriorQuestion(1.0, 0.0, 1.0),
     "label laplace": LabelLaplaceMechanism(1.0, 3),
     "label vector": LabelLaplaceVectorMechanism(1.0, 3),
     "unary": UnaryEncoding(1.0, 3),
@@ -511,7 +509,7 @@ def test_mechanisms_tell_no_value(name):
     # What is read was released.
     with listening(ours_alone=True) as hear:
         for kind, make in EITHER.items():
-            for method in (*READERS, "estimate_prior"):
+            for method in READERS:
                 if hasattr(mechanism, method):
                     values = [make() for _ in range(1 + (method == "log_likelihood"))]
                     hear(f"{method}, {kind}", getattr(mechanism, method), *values)

@@ -32,8 +32,8 @@ from skldp.accounting._units import (
     units_below,
     zcdp_budget,
 )
+from skldp.accounting.losses._ascent import have_lost_more
 from skldp.accounting.losses._cohorts import AnswerTable, History, LinearTable, PointTable
-from skldp.accounting.losses._lost_already import have_lost_more
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, region_of
 
@@ -48,10 +48,7 @@ Workers = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class Rule:
-    """Budget of a person and its accounting rule.
-
-    Shapes: `domain` (n_points, n_features).
-    """
+    """Budget of a person and its accounting rule. Shapes: `domain` (n_points, n_features)."""
 
     name: RuleName
     epsilon: float
@@ -141,10 +138,8 @@ def decide(
     workers: Workers = map,
     after: Floats | None = None,
 ) -> list[bool]:
-    """Decide for each history whether every output of one more answer is within the budget.
-
-    Shapes: `after` (n_histories, n_bounds(query)).
-    """
+    """Decide for each history whether every output of one more answer is within the budget."""
+    # Shapes: `after` (n_histories, n_bounds(query)).
     costs = [(charge_of(one), zcdp_of(one)) for one in (*queries, query)]
     admitted = [_epsilons_admit(rule, [*(costs[number] for number in numbers), costs[-1]]) for numbers, _ in histories]
     if rule.name == "basic":

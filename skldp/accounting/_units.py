@@ -18,10 +18,7 @@ MAX_EPSILON = 30.0
 
 
 def saturated(X: Any, n_features: int) -> Floats:
-    """Clip rows to magnitudes of at most 1e100; NaN becomes -1e100.
-
-    Shapes: `X` (n_samples, n_features).
-    """
+    """Clip rows to magnitudes of at most 1e100; NaN becomes -1e100. Shapes: `X` (n_samples, n_features)."""
     with np.errstate(all="ignore"):
         try:
             rows = np.asarray(X, dtype=np.float64)
@@ -104,19 +101,14 @@ def parts_of_pure(epsilon: float) -> Ints:
 
 
 def saturated_sum(sums: Ints, parts: Ints) -> Ints:
-    """Add two split numbers to two split sums of each person; exact below :data:`BEYOND_SUMS`, saturated above.
-
-    Shapes: `sums` (n, 4); `parts` (2, 2).
-    """
+    """Add two split numbers to two split sums of each person; exact below :data:`BEYOND_SUMS`, saturated above."""
+    # Shapes: `sums` (n, 4); `parts` (2, 2).
     limited: Ints = np.minimum(sums.reshape(-1, 2, 2) + parts, [_MOST_HIGH, 2**63 - 1])
     return limited.reshape(-1, 4)
 
 
 def nats_of_sums(sums: Ints) -> Floats:
-    """Convert split sums to nats, rounded up; infinite where they are saturated.
-
-    Shapes: result (n,).
-    """
+    """Convert split sums to nats, rounded up; infinite where they are saturated. Shapes: result (n,)."""
     units = [(high << _LOW_BITS) + low for high, low in sums.tolist()]
     return np.array([math.inf if one >= BEYOND_SUMS else nats_above(one) for one in units], dtype=np.float64)
 

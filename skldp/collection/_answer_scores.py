@@ -76,11 +76,9 @@ class CodeScores(PartScores):
         self.low, self.high = np.full(law.n_codes, low), np.full(law.n_codes, high)
 
     def scores(self, answers: Answers, part: int) -> Floats:
-        """Return the scores of one code."""
         return self.law.scores(answers, part)
 
     def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the sums of all codes."""
         return self.law.score_sums(answers, weights)
 
 
@@ -117,11 +115,9 @@ class CellScores(PartScores):
         return np.bincount(self.cells(answers), weights, self.response.shape[1]).astype(np.float64)
 
     def scores(self, answers: Answers, part: int) -> Floats:
-        """Return the scores of one part."""
         return np.asarray(self.of_cells[part][self.cells(answers)])
 
     def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the sums of all parts."""
         counts = self.counts(answers, weights)
         return self.of_cells @ counts, self.of_cells**2 @ counts
 
@@ -135,11 +131,9 @@ class StepScores(PartScores):
         self.high = np.append(levels[0], 1.0) - np.append(0.0, levels[2])
 
     def scores(self, answers: Answers, part: int) -> Floats:
-        """Return the scores of one share."""
         return self._below(answers, part) - self._below(answers, part - 1)
 
     def sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the sums of all shares."""
         of_all, of_squares, before = [], [], None
         for part in range(self.n_parts):
             below = self._below(answers, part)

@@ -159,6 +159,10 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         self._declare(rows)
         return rows
 
+    def _as_given(self, X):
+        """Return X, or y as an array."""
+        return X
+
     def _rows(self, X, *, reset):
         """Validate X, and return the rows that the mechanism takes."""
         # After fit, the mechanism refuses NaN and infinity in the thread that releases the numbers.
@@ -188,6 +192,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._check_unchanged()
+        X = self._as_given(X)
         noisy = getattr(self, "transform_noise", True)
         direct = out if type(self)._encoded is LocalTransformer._encoded else None
         rows = self._rows(X, reset=False)
@@ -314,13 +319,6 @@ class TargetTransformer(LocalTransformer, auto_wrap_output_keys=None):
             If the ledger refuses a person. Then nothing is released or charged.
         """
         return self._release_into(y, None, ids)
-
-    def _as_given(self, y):
-        """Return y as an array."""
-        return y
-
-    def _release_into(self, X, out, ids=None, keyed=None, counts=None):
-        return super()._release_into(self._as_given(X), out, ids, keyed, counts)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -54,12 +54,8 @@ class CategoricalPrivatizer(LocalTransformer):
         Number of columns released per row, chosen uniformly for each row and independently of its values; columns of
         one category are not counted. Each has an equal share of epsilon. ``"auto"`` has the least predicted error of
         means and frequencies, from the domains alone. ``"all"`` keeps what columns have in common, for models.
-    transform_noise : bool, default=True
-        If False, `transform` returns the one-hot encoding without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------
@@ -82,8 +78,6 @@ class CategoricalPrivatizer(LocalTransformer):
     -----
     LearntDomainWarning
         If ``categories="auto"``.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------

@@ -146,12 +146,12 @@ class LabelMatrixRR(LabelReleaser):
             estimates.append(estimate_frequencies(counts, column.size, keep, other, categories=own))
         return estimates
 
-    def _as_given(self, y):
-        if y is None:
+    def _as_given(self, X):
+        if X is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        labels = as_table(y, "y", dtype=None)
+        labels = as_table(X, "y", dtype=None)
         if not labels.shape[1]:
-            raise ValueError(f"y must have at least one column; got {kind_of(y)}.")
+            raise ValueError(f"y must have at least one column; got {kind_of(X)}.")
         return labels
 
     def _classes(self, y):

@@ -46,9 +46,9 @@ class LabelReleaser(TargetTransformer, auto_wrap_output_keys=None):
         attach_guarantee(self, mechanism.guarantee(), learnt, "classes=[...]")
         return codes
 
-    def _as_given(self, y):
+    def _as_given(self, X):
         # A pipeline gives X to its steps, which may have one column.
-        return labels_1d(y, columns=0)
+        return labels_1d(X, columns=0)
 
     def _classes(self, y):
         """Return the declared classes, or those of the labels."""
@@ -154,8 +154,6 @@ class LabelRR(LabelPrivatizer):
     -----
     LearntDomainWarning
         If `classes` is None.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------

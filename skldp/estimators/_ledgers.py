@@ -245,10 +245,7 @@ _WHOLE_IN_SINGLE = 2.0**24
 
 
 def split_ids(X, where):
-    """Split the table X into features and ids.
-
-    Shapes: `X` (n_samples, n_columns).
-    """
+    """Split the table X into features and ids. Shapes: `X` (n_samples, n_columns)."""
     if where is None:
         return X, None
     if isinstance(where, Integral):

@@ -55,14 +55,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         Number of features released per row, sampled for each row. Each has its share of epsilon and is scaled up; the
         others become the middle of their bounds. ``"auto"`` is about one for each 2.5 of epsilon, with the smaller
         variance, and all for ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
-    transform_noise : bool, default=True
-        If False, `transform` returns the clipped values without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, n_jobs, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from skldp.domains._columns import Columns
 from skldp.domains._domain import check_finite_rows
 from skldp.estimators._base import Keyed, LocalTransformer, counted_in, in_threads, warn_out_of_domain
-from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._validation import warn
 from skldp.exceptions import RepeatedReleaseWarning
 from skldp.laws._person_ids import canonical_ids
@@ -79,12 +78,11 @@ def release_blocks(
     >>> release_blocks(estimator, X, released) is released
     True
     """
-    estimator = _checked(estimator)
+    estimator, people = _checked(estimator, release_key, ids, in_turn=True), None
     _check_out(estimator, X, out)
-    people = _check_key(estimator, release_key, ids)
-    if people is not None:
+    if ids is not None:
         # numpy would turn a list of numbers and strings into strings.
-        people = np.asarray(people, dtype=object if isinstance(people, list | tuple) else None)
+        people = np.asarray(ids, dtype=object if isinstance(ids, list | tuple) else None)
         if people.shape != (len(X),):
             raise ValueError(f"ids must have one entry for each of {len(X)} rows; got shape {people.shape}.")
     row_bytes = max(array.dtype.itemsize * math.prod(array.shape[1:]) for array in (X, out))
@@ -96,7 +94,7 @@ def release_blocks(
         try:
             if people is not None:
                 canonical_ids(people[part])
-            rows = estimator._rows(X[part], reset=False)
+            rows = estimator._rows(estimator._as_given(X[part]), reset=False)
             if isinstance(estimator.mechanism_.domain, Columns):
                 # Numbers may be missing.
                 estimator.mechanism_.domain.clip(rows)
@@ -177,13 +175,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     >>> def release(table):  # a dask array, read from anywhere
     ...     return release_dask(estimator.fit(table[:1].compute()), table).to_zarr("released.zarr")
     """
-    estimator = _checked(estimator)
-    if getattr(estimator, "transform_noise", True) and estimator.seed is not None:
-        raise ValueError(
-            "seed must be None: every block would get the same noise, and the difference of two blocks would show "
-            f"their values; got {estimator.seed!r}."
-        )
-    _check_key(estimator, release_key, ids)
+    estimator = _checked(estimator, release_key, ids)
     if release_key is not None and not release_key.key.travels:
         raise ValueError(
             "release_key must read its secret on every worker: use ReleaseKey.from_file, or a function that fetches "
@@ -243,32 +235,34 @@ def _ids_beside(X, ids):
     return ids if X.ndim == 1 else ids[:, None]
 
 
-def _checked(estimator):
-    """Return a fitted transformer of this package, without a container of `set_output`."""
-    if not isinstance(estimator, LocalTransformer | LabelReleaser):
+def _checked(estimator, release_key, ids, *, in_turn=False):
+    """Return a fitted transformer without a container of `set_output`, whose blocks have noise of their own.
+
+    Blocks that are released in turn may have a generator. A key needs ids, and neither a seed nor a ledger.
+    """
+    if not isinstance(estimator, LocalTransformer):
         raise TypeError(f"estimator must be a transformer of this package; got {type(estimator).__name__}.")
     check_is_fitted(estimator)
     estimator._check_unchanged()
-    own = copy(estimator)
-    own.__dict__.pop("_sklearn_output_config", None)
-    return own.set_output(transform="default") if hasattr(own, "set_output") else own
-
-
-def _check_key(estimator, release_key, ids):
-    """Return ids; raise ValueError for a key without ids, or beside a seed or a ledger."""
+    seed, noisy = estimator.seed, getattr(estimator, "transform_noise", True)
     if (release_key is None) != (ids is None):
         raise ValueError(
             f"release_key and ids must be given together; got {'no release_key' if release_key is None else 'no ids'}."
         )
-    if release_key is None:
-        return None
-    if not isinstance(release_key, FieldKey):
+    if not isinstance(release_key, FieldKey | None):
         raise TypeError(f"release_key must be a FieldKey; got {type(release_key).__name__}.")
-    if estimator.seed is not None or not getattr(estimator, "transform_noise", True):
+    if release_key is not None and (seed is not None or not noisy):
         raise ValueError(f"release_key needs seed=None and transform_noise=True; got {estimator!r}.")
-    if getattr(estimator, "ledger", None) is not None:
+    if release_key is not None and getattr(estimator, "ledger", None) is not None:
         raise ValueError("ledger must be None with a release_key, as a repeated release is free; got a ledger.")
-    return ids
+    if noisy and seed is not None and not (in_turn and hasattr(seed, "bytes")):
+        raise ValueError(
+            f"seed must be None{' or a generator' * in_turn}: every block would get the same noise, and the difference "
+            f"of two blocks would show their values; got {seed!r}."
+        )
+    own = copy(estimator)
+    own.__dict__.pop("_sklearn_output_config", None)
+    return own.set_output(transform="default") if hasattr(own, "set_output") else own
 
 
 def _check_out(estimator, X, out):
@@ -279,12 +273,6 @@ def _check_out(estimator, X, out):
         raise TypeError(f"out must be a numpy array or a memory map; got {type(out).__name__}.")
     if not out.flags.writeable:
         raise ValueError("out must be writeable; got a read-only array.")
-    noisy = getattr(estimator, "transform_noise", True)
-    if noisy and estimator.seed is not None and not hasattr(estimator.seed, "bytes"):
-        raise ValueError(
-            "seed must be None or a generator: with an int every block would get the same noise, and the difference "
-            f"of two blocks would show their values; got {estimator.seed!r}."
-        )
     shape = (X.shape[0], *_empty(estimator, X[:0]).shape[1:])
     if out.shape != shape:
         raise ValueError(f"out must have the shape {shape}; got {out.shape}.")

@@ -62,13 +62,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         Number of possible rows, chosen independently of Phi, for ``"union"``.
     max_nonzeros : int, default=None
         Maximum number of non-zeros of a row, for ``"sparse"``; beyond it the smallest become 0.
-    transform_noise : bool, default=True
-        If False, `transform` only projects; `fit_transform` still adds noise.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-        Phi does not depend on it.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
+    transform_noise, seed, n_jobs
+        As for :class:`BitRandTransformer`. Phi does not depend on `seed`.
 
     Attributes
     ----------

@@ -77,14 +77,8 @@ class TablePrivatizer(LocalTransformer):
         Treatment of undeclared categories: an error before any release, or a missing value.
     sparse_output : bool, default=False
         Whether ``encoding="onehot"`` returns a CSR matrix.
-    transform_noise : bool, default=True
-        If False, `transform` returns the same encoding without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, n_jobs, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------

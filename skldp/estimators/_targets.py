@@ -1,7 +1,6 @@
 """TargetPrivatizer: regression targets, released one by one."""
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skldp._arrays import as_numbers, kind_of
-from skldp._checks import check_epsilon, is_number
+from skldp._checks import check_epsilon
 from skldp.estimators._base import TargetTransformer, check_bounds_of_type
 from skldp.estimators._guarantee_mixin import attach_guarantee
 from skldp.estimators._validation import (
@@ -18,15 +17,12 @@ from skldp.estimators._validation import (
     FLOATS,
     NOISE_PARAMETERS,
     InvalidParameterError,
-    NumberRange,
     Seed,
     StrOptions,
     check_bounds,
     check_finite,
     check_numbers,
 )
-from skldp.mechanisms._noise import noise_from
-from skldp.mechanisms._shares import share_out
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
@@ -34,7 +30,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     best_mechanism,
     make_mechanism,
 )
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 
 _ON_BINS = {"bins": False, "unbiased_bins": True}
 _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
@@ -61,9 +57,8 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
           ``"square_wave"``, ``"hybrid"``, ``"hybrid_tp"``, ``"laplace"``, ``"ldp_fl"``: as for
           :class:`NumericPrivatizer`, unbiased;
         - ``"best"``: the one of the latter with the least worst-case variance.
-    prior : array-like of shape (n_parts,) or float, default=None
-        For bins: public probabilities of equal parts of the bounds, or the share of epsilon in (0, 1) from which `fit`
-        learns them privately. None is uniform. See also :meth:`estimate_prior`.
+    prior : array-like of shape (n_parts,), default=None
+        For bins: public probabilities of equal parts of the bounds. None is uniform.
     seed : None, int, Generator or RandomState, default=None
         None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
 
@@ -74,10 +69,10 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
     mechanism_name_ : str
         Name of the mechanism, as chosen by ``"best"``.
     prior_ : ndarray of shape (n_parts,) or None
-        The prior of the bins, learnt or public.
+        The public prior of the bins.
     bounds_ : tuple of two floats
     privacy_guarantee_ : PrivacyGuarantee
-        Exact, per label, including the share for the prior; infinite if the bounds were learnt.
+        Exact, per label; infinite if the bounds were learnt.
 
     Raises
     ------
@@ -91,8 +86,6 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         If `bounds` is None.
     OutOfDomainWarning
         Reports the number of clipped targets.
-    SeededNoiseWarning
-        If `seed` is not None.
 
     See Also
     --------
@@ -127,7 +120,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         "epsilon": EPSILON,
         "bounds": [*BOUNDS, None],
         "mechanism": [StrOptions({*_ON_BINS, *_ALONE, "best"})],
-        "prior": ["array-like", NumberRange(Real, 0, 1, closed="neither"), None],
+        "prior": ["array-like", None],
         "seed": NOISE_PARAMETERS["seed"],
     }
 
@@ -137,7 +130,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         *,
         bounds: Any = None,
         mechanism: str = "unbiased_bins",
-        prior: npt.ArrayLike | float | None = None,
+        prior: npt.ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         self.epsilon = epsilon
@@ -159,28 +152,6 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         return self._rows(y, reset=False).reshape(np.asarray(y).shape)
-
-    def estimate_prior(self, y: Any) -> np.ndarray:
-        """Estimate probabilities of equal parts of the bounds from released targets, as a `prior` for other people.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,) or (n_samples, 1)
-            Released targets of ``mechanism="bins"``.
-
-        Returns
-        -------
-        prior : ndarray of shape (n_parts,)
-
-        Raises
-        ------
-        ValueError
-            If the mechanism is not ``"bins"``, or a value is not one of its answers.
-        """
-        check_is_fitted(self)
-        if self.mechanism_name_ != "bins":
-            raise ValueError(f"estimate_prior needs mechanism='bins'; got mechanism={self.mechanism!r}.")
-        return self.mechanism_.estimate_prior(self._rows(y, reset=False))
 
     def _encoded(self, released, X, *, noisy=True):
         return released.reshape(np.shape(X))
@@ -206,20 +177,8 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         learnt = self.bounds is None
         low, high = _learnt_bounds(rows) if learnt else (float(e[0]) for e in check_bounds(self.bounds, 1))
         check_bounds_of_type((low, high), rows.dtype)
-        question = None
-        if is_number(prior):
-            part = float(prior)  # type: ignore[arg-type]  # which is a number
-            epsilon, share = share_out(epsilon, (1 - part, part))
-            question = PriorQuestion(share, low, high)
-        mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, None if question else prior)
+        mechanism, self.mechanism_name_ = self._make_mechanism(epsilon, low, high, prior)
         guarantee = mechanism.guarantee()
-        if question is not None:
-            # The learnt prior decides the number of answers, which cost at most their share for any number.
-            guarantee = replace(guarantee, epsilon=epsilon, basis="randomized response over the bins of that prior")
-            guarantee = replace(question.guarantee() + guarantee, stated=float(self.epsilon))
-            # A separate stream, since a seed gives the same noise in every call.
-            answers = question.release(rows, noise_from(self.seed).spawn(1)[0]).rows
-            mechanism = replace(mechanism, prior=tuple(question.estimate(answers).tolist()))
         self.prior_ = None if getattr(mechanism, "prior", None) is None else np.array(mechanism.prior)
         self.bounds_, self.mechanism_ = (low, high), mechanism
         attach_guarantee(

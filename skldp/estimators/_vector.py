@@ -29,14 +29,8 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     bounds : (low, high), default=None
         Declared bounds of the features, as for :class:`BoundsScaler`. Rows are clipped and scaled to [-1, 1] first;
         releases and `norm` refer to the scaled rows.
-    transform_noise : bool, default=True
-        If False, `transform` returns the direction (or vector) without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
-    ledger : PrivacyLedger, default=None
-        Charges each person's budget the exact epsilon before a release, which then requires `ids`.
+    transform_noise, seed, n_jobs, ledger
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------
@@ -146,12 +140,8 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         plain epsilon over the diameter, ``2 * radius * epsilon``.
     vocabulary : array-like of shape (n_words, n_features), default=None
         Public vectors, such as those of words. `transform` then returns the one nearest to the noisy vector.
-    transform_noise : bool, default=True
-        If False, `transform` returns the same vectors without noise; `fit_transform` still adds it.
-    seed : None, int, Generator or RandomState, default=None
-        None draws secure noise in every call. Any other value repeats noise, for tests, and voids the guarantee.
-    n_jobs : int, default=None
-        Number of threads, as in joblib.
+    transform_noise, seed, n_jobs
+        As for :class:`BitRandTransformer`.
 
     Attributes
     ----------

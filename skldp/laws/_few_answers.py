@@ -30,7 +30,6 @@ class FewAnswersLaw(UnitLaw):
         """Return the chances of the answers, shape (n_points, n_answers)."""
 
     def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
-        """Return the chances of the answers to at most as many points."""
         if len(points) > self.n_answers:
             return super().responses(points)
         return self.chances(points), lambda answers: answers.astype(np.int64)
@@ -89,16 +88,13 @@ class TwoAnswersLaw(FewAnswersLaw):
         return 2.0**63 / self.slope
 
     def value(self, answer: int) -> float:
-        """Return plus or minus `magnitude`."""
         return (2 * answer - 1) * self.magnitude
 
     @property
     def moments(self) -> tuple[float, float, float]:
-        """Coefficients of the variance: that of a sign."""
         return self.magnitude**2, 0.0, -1.0
 
     def support(self, x: float) -> tuple[Floats, list[int]]:
-        """Return both estimates, and the words of each."""
         up = _TWO_63 + round(x * float(self.slope))
         return np.array([-self.magnitude, self.magnitude]), [TWO_64 - up, up]
 
@@ -185,7 +181,6 @@ class ThreeAnswersLaw(FewAnswersLaw):
         return TWO_64 / (self.zero_lost + 2 * self.wrong_lost)
 
     def value(self, answer: int) -> float:
-        """Return minus `magnitude`, zero or `magnitude`."""
         return (answer - 1) * self.magnitude
 
     @property
@@ -195,7 +190,6 @@ class ThreeAnswersLaw(FewAnswersLaw):
         return square * ((TWO_64 - self.zero) / TWO_64), square * (self.zero_lost / TWO_64), -1.0
 
     def support(self, x: float) -> tuple[Floats, list[int]]:
-        """Return the estimates of the possible answers, and the words of each."""
         weights = self._weights(abs(x))
         values, weights = np.array([-1.0, 0.0, 1.0]) * self.magnitude, weights if x >= 0 else weights[::-1]
         return (values, weights) if self.zero else (values[::2], weights[::2])

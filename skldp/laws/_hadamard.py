@@ -79,7 +79,8 @@ class HadamardLaw(FavouringLaw):
         Others are numbered from the rest of the code's block on, around to the block before it.
         """
         size, half = self.block_size, self.block_size // 2
-        starts, rows = codes // (size - 1) * size, codes % (size - 1) + 1
+        blocks, rows = np.divmod(codes, size - 1)
+        starts, rows = blocks * size, rows + 1
         # A bit is inserted where the row has its lowest one, and decides the sign.
         lowest, inside = rows & -rows, numbers % half
         below = inside & (lowest - 1)
@@ -90,7 +91,8 @@ class HadamardLaw(FavouringLaw):
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
         """Write the bits of the codes whose row is positive at each report of one block."""
-        out[...] = ~is_odd(answers & np.arange(1, self.n_codes + 1))
+        # Short integers, of which there are many.
+        np.logical_not(is_odd(answers.astype(np.uint32) & np.arange(1, self.n_codes + 1, dtype=np.uint32)), out=out)
 
     def supports(self, answers: Answers, code: int) -> Bools:
         """Return whether each report is one of a code's own."""

@@ -154,12 +154,10 @@ class CodeLaw(IntegerLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of codes."""
         return self.n_codes
 
     @property
     def two_valued(self) -> bool:
-        """Whether all scores of a code are one of two values."""
         return True
 
     @abstractmethod
@@ -308,11 +306,9 @@ class UnitLaw(NumbersLaw):
         """Return the estimate of an answer, with mean x up to rounding."""
 
     def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer to the only number of a group."""
         return self.draw(places[0], words)
 
     def values(self, answer: int) -> list[float]:
-        """Return the estimate of the only number of a group."""
         return [self.value(answer)]
 
     @property
@@ -322,7 +318,6 @@ class UnitLaw(NumbersLaw):
 
     @property
     def largest(self) -> float:
-        """The largest magnitude of an estimate."""
         return max(map(abs, self.ends))
 
     def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
@@ -352,7 +347,6 @@ class GroupLaw(NumbersLaw):
         """Draw the answer to `n_values` doubles in [-1, 1]."""
 
     def draw_group(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer to all numbers of a group."""
         return self.draw(places, words)
 
     def rows(self, answers: Sequence[int]) -> Floats:

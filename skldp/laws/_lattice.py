@@ -43,7 +43,6 @@ class LatticeLaw(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of cells."""
         return self.n_cells
 
     @property
@@ -82,7 +81,6 @@ class LatticeLaw(UnitLaw):
         np.multiply(word, self.step, out=out, casting="same_kind")
 
     def value(self, answer: int) -> float:
-        """Return the middle of a cell."""
         return math.ldexp(answer - self.n_cells // 2, self.step_exponent)
 
     @cached_property
@@ -107,7 +105,6 @@ class LatticeLaw(UnitLaw):
         return self.step**2 * self._spread(0.25), 0.0, 1 / inner - 1
 
     def variance(self, x: Floats) -> Floats:
-        """Return the variances of estimates of numbers in [-1, 1]."""
         inner = self._inner_probability
         start, part = self._start(x)
         fraction = part / self.extra
@@ -116,7 +113,6 @@ class LatticeLaw(UnitLaw):
         return np.asarray(self.step**2 * (spread + inner * (1 - inner) * centre**2))
 
     def mean(self, x: float) -> Fraction:
-        """Return the exact mean of an estimate."""
         start, part = (int(value[0]) for value in self._start(np.array([x], dtype=np.float64)))
         centre = start + Fraction(part, self.extra) - self._margin
         return Fraction(self.step) * centre * self.n_inner * self.extra / self.total
@@ -155,7 +151,6 @@ class LatticeLaw(UnitLaw):
         ), lambda answers: np.searchsorted(starts, answers.astype(np.int64), side="right") - 1
 
     def lattice_part(self, what: str) -> tuple["LatticeLaw", float]:
-        """Return the law itself, of all answers."""
         return self, 1.0
 
     @property
@@ -254,7 +249,6 @@ class MixtureLaw(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """Total number of answers of both laws."""
         return self.lattice.n_answers + self.few.n_answers
 
     @property
@@ -277,13 +271,11 @@ class MixtureLaw(UnitLaw):
             out[places] = part
 
     def value(self, answer: int) -> float:
-        """Return the estimate of the law that gave the answer."""
         n = self.lattice.n_answers
         return self.lattice.value(answer) if answer < n else self.few.value(answer - n)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The ends of both laws."""
         (low, high), (least, most) = self.lattice.ends, self.few.ends
         return min(low, least), max(high, most)
 
@@ -294,17 +286,14 @@ class MixtureLaw(UnitLaw):
 
     @property
     def moments(self) -> tuple[float, float, float]:
-        """Means of both laws' coefficients."""
         pairs = zip(self.lattice.moments, self.few.moments, strict=True)
         constant, linear, square = (self.share * first + (1 - self.share) * second for first, second in pairs)
         return constant, linear, square
 
     def variance(self, x: Floats) -> Floats:
-        """Return the variances of estimates of numbers in [-1, 1]."""
         return self.share * self.lattice.variance(x) + (1 - self.share) * self.few.variance(x)
 
     def mean(self, x: float) -> Fraction:
-        """Return the exact mean of an estimate."""
         share = Fraction(self.lattice_count, TWO_64)
         return share * self.lattice.mean(x) + (1 - share) * self.few.mean(x)
 
@@ -317,7 +306,6 @@ class MixtureLaw(UnitLaw):
         return np.concatenate([own, other]), weights
 
     def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
-        """Return the chances of groups of cells and of few answers, and the function from answers to groups."""
         of_groups, group = self.lattice.responses(points, spread=spread)
         n_cells, n_groups = self.lattice.n_cells, of_groups.shape[1]
 
@@ -327,7 +315,6 @@ class MixtureLaw(UnitLaw):
         return np.hstack([self.share * of_groups, (1 - self.share) * self.few.chances(points)]), cells
 
     def lattice_part(self, what: str) -> tuple[LatticeLaw, float]:
-        """Return the lattice law, and its share of the answers."""
         return self.lattice, self.share
 
 

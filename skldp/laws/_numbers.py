@@ -47,7 +47,6 @@ class _ResponseOnNumbers(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of codes."""
         return self.response.n_codes
 
     @property
@@ -78,7 +77,6 @@ class BinsLaw(_ResponseOnNumbers):
         return self.response.draw(sum(edge <= x * PLACES for edge in self.edges), words)
 
     def value(self, answer: int) -> float:
-        """Return the number of a bin."""
         return self.answers[answer] / PLACES
 
 
@@ -107,13 +105,11 @@ class KnotsLaw(_ResponseOnNumbers):
         return self.response.draw(below + upward, words)
 
     def value(self, answer: int) -> float:
-        """Return the unbiased estimate of a knot, a quotient of integers."""
         other = self.response.other_count
         return (self.knots[answer] * TWO_64 - other * self._sum) / (self._gain * PLACES)
 
     @property
     def usual_square(self) -> float:
-        """Mean square of the estimate of a uniform number."""
         rounded, other = rounded_uniform(np.diff(np.array(self.knots, float))), self.response.other_count / TWO_64
         return mean_of_squares(self, other + (1 - len(rounded) * other) * rounded)
 
@@ -140,7 +136,6 @@ class BitsLaw(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of rows of bits."""
         return 1 << len(self.flip_counts)
 
     @property
@@ -152,7 +147,6 @@ class BitsLaw(UnitLaw):
 
     @property
     def usual_square(self) -> float:
-        """Mean square of the estimate of a uniform number."""
         flips = [count / TWO_64 for count in self.flip_counts]
         of_sign, last = 1 / (1 - 2 * flips[0]) ** 2, self._last
         if not last:
@@ -178,7 +172,6 @@ class BitsLaw(UnitLaw):
         return code
 
     def value(self, answer: int) -> float:
-        """Return the product of the unbiased sign and magnitude."""
         n_magnitude = len(self.flip_counts) - 1
         # The estimate of a bit is (b - q) / (1 - 2 q); the sign is twice this, minus 1.
         means = [
@@ -237,7 +230,6 @@ class SignsLaw(GroupLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of rows of signs."""
         return 1 << self.n_values
 
     @property
@@ -277,26 +269,21 @@ class SignsLaw(GroupLaw):
 
     @cached_property
     def largest(self) -> float:
-        """Magnitude of all estimates."""
         return float(1 / self.agreement)
 
     @property
     def two_valued(self) -> bool:
-        """True: estimates are signs of one magnitude."""
         return True
 
     @property
     def usual_square(self) -> float:
-        """Square of all estimates."""
         return self.largest**2
 
     @property
     def moments(self) -> tuple[float, float, float]:
-        """Coefficients of the variance of one estimate: that of a sign."""
         return self.largest**2, 0.0, -1.0
 
     def mean(self, x: float) -> Fraction:
-        """Return the exact mean of the estimate of one number."""
         sign = Fraction(int(_sign_threshold(np.array([x]))[0]), 2**62) - 1
         return Fraction(self.largest) * self.agreement * sign
 
@@ -384,7 +371,6 @@ class SampledLaw(GroupLaw):
 
     @cached_property
     def n_answers(self) -> int:
-        """Number of samples times the number of answers for a sample."""
         return math.comb(self.n_values, self.n_sampled) * self._of_chosen
 
     @cached_property
@@ -420,12 +406,10 @@ class SampledLaw(GroupLaw):
 
     @property
     def largest(self) -> float:
-        """The largest magnitude of an estimate."""
         return self.of_sampled.largest * self.n_values / self.n_sampled
 
     @property
     def usual_square(self) -> float:
-        """Mean square of the estimate of one of several uniform numbers."""
         return self.of_sampled.usual_square * self.n_values / self.n_sampled
 
     @cached_property

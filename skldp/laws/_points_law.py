@@ -61,7 +61,6 @@ class PointsLaw(UnitLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of places."""
         return len(self.places)
 
     @cached_property
@@ -96,7 +95,6 @@ class PointsLaw(UnitLaw):
         out[...] = self._values[found]
 
     def value(self, answer: int) -> float:
-        """Return the unbiased estimate of an answer."""
         return float(self.exact_value(answer))
 
     def exact_value(self, answer: int) -> Fraction:
@@ -105,20 +103,16 @@ class PointsLaw(UnitLaw):
 
     @property
     def moments(self) -> tuple[float, float, float]:
-        """Coefficients of an upper bound of the variance, from the largest mean square at a point."""
         return float(self.squares.max()), 0.0, -1.0
 
     def variance(self, x: Floats) -> Floats:
-        """Return the variances of estimates of numbers in [-1, 1]."""
         return np.asarray(np.interp(x, np.linspace(-1, 1, self.n_points), self.squares) - x**2)
 
     @property
     def usual_square(self) -> float:
-        """Mean square of the estimate of a uniform number."""
         return float(rounded_uniform(np.ones(self.n_points - 1)) @ self.squares)
 
     def support(self, x: float) -> tuple[Floats, list[int]]:
-        """Return the estimates of all answers, and their integer weights."""
         point, part = divmod((round(x * 2.0**53) + _TWO_53) * (self.n_points - 1), 2 * _TWO_53)
         rows = [self.rows[point], self.rows[min(point + 1, self.n_points - 1)]]
         return self._values, [low * (2 * _TWO_53 - part) + high * part for low, high in zip(*rows, strict=True)]

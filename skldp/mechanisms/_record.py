@@ -60,12 +60,10 @@ class _Record(RowMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """Columns of the release."""
         return sum(part.n_outputs for part in self.parts)
 
     @property
     def block_width(self) -> int:
-        """Numbers of a row that are processed at a time: those of one column."""
         return max(part.n_outputs for part in self.parts)
 
     @cached_property
@@ -178,7 +176,6 @@ class CategoricalRecord(_Record):
         _ = self.parts
 
     def output_dtype(self, dtype: np.dtype) -> np.dtype:
-        """Return the type of bits, with a mark if some columns are sampled."""
         return super().output_dtype(dtype) if self.n_sampled is None else np.dtype(np.int8)
 
     @property
@@ -187,18 +184,15 @@ class CategoricalRecord(_Record):
 
     @cached_property
     def domain(self) -> Codes:
-        """The codes of each column."""
         return Codes(self.sizes)
 
     @cached_property
     def parts(self) -> tuple[OneHotMechanism, ...]:
-        """The mechanism of each column."""
         share = split_epsilon(self.epsilon, self.n_sampled or max(1, len(self.sampled_from)))
         return tuple(make_categorical_mechanism(self.method, share, size) for size in self.sizes)
 
     @property
     def code_counts(self) -> tuple[int, int, int]:
-        """Counts of the mechanism of the only column."""
         return self.parts[0].code_counts if len(self.parts) == 1 else super().code_counts
 
     def guarantee(self) -> PrivacyGuarantee:
@@ -213,7 +207,6 @@ class CategoricalRecord(_Record):
         )
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Return the mean products of the one-hot encoding: how often two categories occur together."""
         if self.n_sampled is not None:
             return super().original_second_moment(second_moment, mean)
         return original_second_moment_of(self.parts, second_moment, mean)
@@ -250,22 +243,18 @@ class MixedRecord(_Record):
 
     @property
     def domain(self) -> Columns:
-        """The declared columns."""
         return self.columns
 
     @property
     def block_width(self) -> int:
-        """Numbers of a row that are processed at a time."""
         return max(4, super().block_width)
 
     @cached_property
     def parts(self) -> tuple[RowMechanism, ...]:
-        """The mechanism of each column."""
         domains = [domain for _, domain in self.columns.parts]
         return tuple(map(_part, domains, self.epsilons, mechanism_names(self.mechanism, domains)))
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the exact guarantee of one record with all its columns: the sum, rounded up."""
         names = [str(name) for name in self.columns.names]
         each = [f"{name} {epsilon:.4g}" for name, epsilon in zip(names, self.exact_epsilons, strict=True)]
         by_column = ", ".join(each if len(each) <= _MOST_SHOWN else [*each[:_MOST_SHOWN], "..."])

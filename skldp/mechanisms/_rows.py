@@ -57,14 +57,7 @@ class Workspace:
 
 
 class Release(NamedTuple):
-    """Released rows, and the number of values that were moved into the domain.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_outputs)
-    n_moved : int
-        Number of input values outside the domain; of rows for a ball. It depends on raw data: do not pass it on.
-    """
+    """Released rows, and the number of values moved into the domain, which depends on raw data: do not pass it on."""
 
     rows: np.ndarray
     n_moved: int
@@ -308,7 +301,6 @@ class SampledFeatures(RowMechanism):
 
     @property
     def block_width(self) -> int:
-        """Numbers of a row that are processed at a time."""
         return self.n_sampled
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:

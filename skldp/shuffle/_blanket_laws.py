@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from skldp.laws._bits_of_codes import UnaryLaw
+from skldp.laws._categories import ResponseLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._numbers import SignsLaw, n_agreeing
@@ -30,21 +32,12 @@ from skldp.mechanisms.bits._bit_flip import BitFlip
 from skldp.mechanisms.bits._flip_laws import BitLaw
 from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior
-from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse, UnaryEncoding
-from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
+from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
 from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
-from skldp.mechanisms.numeric._unit_mechanisms import (
-    Duchi,
-    DuchiVector,
-    Hybrid,
-    HybridThreeOutputs,
-    Piecewise,
-    SquareWave,
-    ThreeOutputs,
-)
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._unit_interval import UnitLawMechanism
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
 
@@ -60,18 +53,10 @@ _CAP_ERROR = 1e-10
 _DELEGATES: dict[type, str] = {
     RandomizedResponseWithPrior: "inner",
     ResponseOnBins: "inner",
-    PriorQuestion: "inner",
-    **dict.fromkeys(
-        (Duchi, DuchiVector, ThreeOutputs, Piecewise, SquareWave, Hybrid, HybridThreeOutputs), "integer_law"
-    ),
     PrivUnitBall: "sphere",
     PrivUnitBox: "inner",
     ScaledRows: "inner",
 }
-
-
-_OF_NUMBERS = (Duchi, DuchiVector, ThreeOutputs, Piecewise, SquareWave, Hybrid, HybridThreeOutputs)
-_DELEGATES |= dict.fromkeys(_OF_NUMBERS, "integer_law")
 
 
 @dataclass(frozen=True)
@@ -93,28 +78,30 @@ def pair_laws(mechanism: Any) -> PairLaws:
     return PairLaws() if delegate is None else pair_laws(getattr(mechanism, delegate))
 
 
-@pair_laws.register(RandomizedResponse)
-@pair_laws.register(OneHotRandomizedResponse)
-def _(mechanism: RandomizedResponse | OneHotRandomizedResponse) -> PairLaws:
-    if mechanism.n_classes == 1:
-        return PairLaws()
-    own, other = mechanism.law.ratio
-    low, ratio = Fraction(other, TWO_64), Fraction(own, other)
-    chances = (low, 1 - low) if mechanism.n_classes == 2 else None
-    return PairLaws((_two_levels(ratio, low, low * (mechanism.n_classes - 2)),), chances=chances)
+@pair_laws.register
+def _(mechanism: UnitLawMechanism) -> PairLaws:
+    return pair_laws(mechanism.integer_law)
 
 
 @pair_laws.register
-def _(mechanism: UnaryEncoding) -> PairLaws:
-    if mechanism.n_classes == 1:
-        return PairLaws()
-    _, other, own = mechanism.code_counts
-    p, q = Fraction(own, TWO_64), Fraction(other, TWO_64)
+def _(mechanism: CategoryMechanism) -> PairLaws:
+    return PairLaws() if mechanism.n_classes == 1 else pair_laws(mechanism.law)
+
+
+@pair_laws.register
+def _(law: ResponseLaw) -> PairLaws:
+    low, ratio = Fraction(law.other_count, TWO_64), Fraction(*law.ratio)
+    chances = (low, 1 - low) if law.n_codes == 2 else None
+    return PairLaws((_two_levels(ratio, low, low * (law.n_codes - 2)),), chances=chances)
+
+
+@pair_laws.register
+def _(law: UnaryLaw) -> PairLaws:
+    p, q, ratio = Fraction(law.own_count, TWO_64), Fraction(law.other_count, TWO_64), Fraction(*law.ratio)
     # Every law of bits is at least the law with q for all bits, times the cost of a 0 at the true position.
     least = (1 - p) / (1 - q)
-    ratio = p * (1 - q) / ((1 - p) * q)
-    weights = [q * q, q * (1 - q), (1 - q) * q, (1 - q) ** 2]
-    return PairLaws((_law([ratio, ratio, 1, 1], [ratio, 1, ratio, 1], [least * weight for weight in weights]),))
+    weights = [least * weight for weight in (q * q, q * (1 - q), (1 - q) * q, (1 - q) ** 2)]
+    return PairLaws((_law([ratio, ratio, 1, 1], [ratio, 1, ratio, 1], weights),))
 
 
 @pair_laws.register

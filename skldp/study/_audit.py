@@ -4,7 +4,7 @@ import bisect
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import itemgetter
@@ -193,22 +193,20 @@ def audit_epsilon(
 def audit_estimator(
     estimator: Any,
     *,
-    pairs: Iterable[tuple[Any, Any]] | None = None,
     n_trials: int = 20_000,
     confidence: float = 0.95,
     **options: Any,
 ) -> AuditResult:
     """Audit a fitted estimator on the worst of some pairs of inputs.
 
-    A pilot of half the trials runs for each pair; the audit uses fresh outputs of the pair with the largest bound, so
-    that the choice costs no validity.
+    The pairs are from `bounds_`, `categories_` or `classes_` (for bounds: all low, all high, all in the middle, and all
+    just below 0 if that lies inside); without them, opposite vectors of the norm `radius_`, or 1. A pilot of half the
+    trials runs for each pair; the audit uses fresh outputs of the pair with the largest bound, so that the choice costs
+    no validity.
 
     Parameters
     ----------
     estimator : fitted estimator
-    pairs : list of (x, x_prime), default=None
-        None takes pairs from `bounds_`, `categories_` or `classes_` (for bounds: all low, all high, all in the middle,
-        and all just below 0 if that lies inside); without them, opposite vectors of the norm `radius_`, or 1.
     n_trials : int, default=20_000
         Number of outputs of the audit itself.
     confidence : float, default=0.95
@@ -232,7 +230,7 @@ def audit_estimator(
     >>> audit_estimator(OrdinalEncoder().fit([["a"], ["b"]]), n_trials=2_000).epsilon_lower > 4
     True
     """
-    pairs = _candidate_pairs(estimator) if pairs is None else list(pairs)
+    pairs = _candidate_pairs(estimator)
     worst = pairs[0]
     needed = trials_needed(confidence=_PILOT_CONFIDENCE, delta=options.get("delta", 0.0))
     if len(pairs) > 1 and n_trials >= needed:

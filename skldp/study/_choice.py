@@ -75,20 +75,13 @@ def _score_and_epsilon(scoring: Any, estimator: Any, X: Any, y: Any = None) -> d
     return {"score": score, _EXACT: exact if np.isfinite(exact) else _WITHOUT_BOUND}
 
 
-def smallest_epsilon(
-    tolerance: float = 0.0, *, param_name: str | None = None, metric: str = "score"
-) -> Callable[[Mapping[str, Any]], int]:
+def smallest_epsilon(tolerance: float = 0.0) -> Callable[[Mapping[str, Any]], int]:
     """Make a `refit` rule for GridSearchCV: the smallest epsilon whose mean score is close enough to the best.
 
     Parameters
     ----------
     tolerance : float, default=0.0
         Largest difference between the best mean score and the one of the chosen candidate, in units of the score.
-    param_name : str, default=None
-        The searched parameter to compare. None compares exact epsilons if the search scored them, else the searched
-        parameter that is called ``epsilon`` or ends with ``__epsilon``.
-    metric : str, default="score"
-        With several metrics, the name of the one to compare.
 
     Returns
     -------
@@ -107,9 +100,9 @@ def smallest_epsilon(
 
     - With ``scoring=with_exact_epsilon(...)`` it compares the exact epsilons of the folds' fits, the largest of each
       candidate.
-    - Otherwise it compares the parameter as it was set. That is the order of the exact epsilons if candidates differ
-      in nothing else that a private step depends on. Score exact epsilons if they do, for example if `calibration`
-      or `n_bits` is searched as well.
+    - Otherwise it compares the searched parameter that is called ``epsilon`` or ends with ``__epsilon``. That is the
+      order of the exact epsilons if candidates differ in nothing else that a private step depends on. Score exact
+      epsilons if they do, for example if `calibration` or `n_bits` is searched as well.
 
     A candidate without a finite epsilon sets the best score like any other, but is chosen only if no other one is
     within the tolerance. Searches by successive halving never call a `refit` rule; call it with their `cv_results_`.
@@ -142,38 +135,37 @@ def smallest_epsilon(
     """
     if not is_number(tolerance) or tolerance < 0:
         raise ValueError(f"tolerance must be a finite number >= 0; got {tolerance!r}.")
-    return partial(_smallest, tolerance=float(tolerance), param_name=param_name, metric=metric)
+    return partial(_smallest, tolerance=float(tolerance))
 
 
-def _smallest(cv_results: Mapping[str, Any], *, tolerance: float, param_name: str | None, metric: str) -> int:
+def _smallest(cv_results: Mapping[str, Any], *, tolerance: float) -> int:
     """Return the index of the candidate with the smallest epsilon within the tolerance of the best score."""
     known = [name.removeprefix("mean_test_") for name in cv_results if name.startswith("mean_test_")]
-    check_choice("metric", metric, known)
-    scores = np.asarray(cv_results[f"mean_test_{metric}"], dtype=np.float64)
+    check_choice("metric", "score", known)
+    scores = np.asarray(cv_results["mean_test_score"], dtype=np.float64)
     if np.isnan(scores).all():
         raise ValueError("smallest_epsilon needs a score; got only NaN, since every fit or every score failed.")
     # Equal means may differ by the rounding of their sums.
     enough = np.nanmax(scores) - tolerance
     eligible = np.flatnonzero(scores >= enough - 1e-12 * max(1.0, abs(enough)))
-    epsilons = _epsilons(cv_results, param_name)
+    epsilons = _epsilons(cv_results)
     return int(min(eligible, key=lambda index: (epsilons[index], -scores[index])))
 
 
-def _epsilons(cv_results: Mapping[str, Any], param_name: str | None) -> np.ndarray:
+def _epsilons(cv_results: Mapping[str, Any]) -> np.ndarray:
     """Return the exact epsilon of each candidate if it was scored, else its epsilon parameter."""
     folds = [cv_results[name] for name in cv_results if name.startswith("split") and name.endswith(f"_test_{_EXACT}")]
-    if folds and param_name is None:
+    if folds:
         worst = np.max(np.asarray(folds, dtype=np.float64), axis=0)
         # A failed fit is NaN.
         return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
     candidates = cv_results["params"]
     searched = sorted({name for candidate in candidates for name in candidate})
-    names = [name for name in searched if name == param_name or (not param_name and name.split("__")[-1] == "epsilon")]
+    names = [name for name in searched if name.split("__")[-1] == "epsilon"]
     if len(names) != 1:
-        rule = "exactly one searched parameter that is called epsilon or ends with __epsilon"
         raise ValueError(
-            f"smallest_epsilon needs {rule if param_name is None else f'the parameter {param_name!r}'}, "
-            f"or scoring=with_exact_epsilon(...) and param_name=None; got {searched}."
+            "smallest_epsilon needs exactly one searched parameter that is called epsilon or ends with __epsilon, "
+            f"or scoring=with_exact_epsilon(...); got {searched}."
         )
     return np.array([float(candidate.get(names[0], np.inf)) for candidate in candidates])
 

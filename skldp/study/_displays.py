@@ -7,15 +7,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from skldp._checks import check_choice
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.study._results import result_columns
 
-_AXES = {
-    "stated": ("stated_epsilon", "Stated epsilon"),
-    "exact": ("exact_epsilon", "Exact epsilon (worst-case loss of one record)"),
-}
+_EXACT = "Exact epsilon (worst-case loss of one record)"
 _BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "constant prediction", ":"))
 _GREY: dict[str, Any] = {"color": "0.4", "lw": 1.2}
 # An axis with a larger ratio of its ends shows powers of ten only.
@@ -39,7 +35,7 @@ def _axes(ax: Any) -> tuple[Any, Any]:
 
 
 class PrivacyUtilityDisplay:
-    """Figure of a privacy-utility curve over the exact or the stated epsilon.
+    """Figure of a privacy-utility curve over the exact epsilon.
 
     Use :meth:`from_frame`. To compare estimators, draw the next one into ``display.ax_``
     with ``baselines=False``.
@@ -48,8 +44,6 @@ class PrivacyUtilityDisplay:
     ----------
     frame : PrivacyUtilityCurve, DataFrame or dict of arrays
         Result of :func:`~skldp.study.privacy_utility_curve`, or its columns; those of the baselines may be missing.
-    epsilon_axis : {"exact", "stated"}, default="exact"
-        Epsilon of the horizontal axis, on a log scale. Only "exact" is comparable between mechanisms.
     name : str, default=None
         Name in the legend.
 
@@ -72,17 +66,14 @@ class PrivacyUtilityDisplay:
     [43.1]
     """
 
-    def __init__(self, frame: Any, *, epsilon_axis: str = "exact", name: str | None = None) -> None:
+    def __init__(self, frame: Any, *, name: str | None = None) -> None:
         self.frame = frame
-        self.epsilon_axis = epsilon_axis
         self.name = name
 
     @classmethod
-    def from_frame(
-        cls, frame: Any, *, epsilon_axis: str = "exact", name: str | None = None, **plot_kwargs: Any
-    ) -> Self:
+    def from_frame(cls, frame: Any, *, name: str | None = None, **plot_kwargs: Any) -> Self:
         """Draw a result; parameters as in the class and in :meth:`plot`."""
-        return cls(frame, epsilon_axis=epsilon_axis, name=name).plot(**plot_kwargs)
+        return cls(frame, name=name).plot(**plot_kwargs)
 
     def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
         """Draw into `ax`, or into a new figure.
@@ -102,22 +93,17 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `epsilon_axis` is unknown, the table holds several mechanisms, or no point has a finite epsilon.
+            If the table holds several mechanisms, or no point has a finite epsilon.
         """
-        check_choice("epsilon_axis", self.epsilon_axis, _AXES)
-        column, label = _AXES[self.epsilon_axis]
         table = result_columns(self.frame)
         mechanisms = np.unique(table.get("mechanism", ())).tolist()
         if len(mechanisms) > 1:
             raise ValueError(f"frame must hold the curve of one mechanism; got {mechanisms}.")
-        drawable = np.isfinite(table[column])
-        if not drawable.any():
-            raise ValueError(
-                f"The {self.epsilon_axis} epsilon axis needs a point with a finite epsilon; "
-                f"got {table[column].tolist()}."
-            )
-        order = np.flatnonzero(drawable)[np.argsort(table[column][drawable], kind="stable")]
-        epsilon, mean, std = (table[name][order] for name in (column, "score_mean", "score_std"))
+        exact = table["exact_epsilon"]
+        order = np.argsort(exact, kind="stable")[: np.isfinite(exact).sum()]
+        if not len(order):
+            raise ValueError(f"The exact epsilon axis needs a point with a finite epsilon; got {exact.tolist()}.")
+        epsilon, mean, std = (table[name][order] for name in ("exact_epsilon", "score_mean", "score_std"))
 
         self.ax_, self.figure_ = _axes(ax)
         (self.line_,) = self.ax_.plot(epsilon, mean, **({"marker": "o", "label": self.name} | line_kwargs))
@@ -130,7 +116,7 @@ class PrivacyUtilityDisplay:
             if baselines and key in table and np.isfinite(table[key][0])
         ]
         draw_epsilon_axis(self.ax_)
-        self.ax_.set(xlabel=label, ylabel=str(table["scoring"][0]) if "scoring" in table else "score")
+        self.ax_.set(xlabel=_EXACT, ylabel=str(table["scoring"][0]) if "scoring" in table else "score")
         if self.ax_.get_legend_handles_labels()[1]:
             self.ax_.legend(loc="best")
         return self

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 
 from skldp._checks import check_between, check_fraction, check_integer
 from skldp._reading import is_missing
@@ -86,7 +85,6 @@ def audit_inversion(
     *,
     n_trials: int = 10_000,
     confidence: float = 0.95,
-    decoder: Any = None,
     attacks: Mapping[str, Callable[[np.ndarray], npt.ArrayLike]] | None = None,
     seed: Any = None,
 ) -> InversionResult:
@@ -106,9 +104,6 @@ def audit_inversion(
     n_trials : int, default=10_000
     confidence : float, default=0.95
         Joint confidence of all intervals.
-    decoder : classifier, default=None
-        Cloned and trained on 20 further releases of each candidate. None takes the nearest mean release of a candidate,
-        under the covariance of the noise.
     attacks : dict of str to callable, default=None
         Further attacks by name: functions from outputs, shape (n_trials, n_outputs), to indices of
         candidates, shape (n_trials,).
@@ -121,7 +116,8 @@ def audit_inversion(
         Result with these attributes; it prints as one line.
 
         - ``attacks``: for each attack its ``name``, the share ``recovered`` and bounds ``low`` and ``high`` on its
-          probability. ``"decoder"`` is always there; for an estimator also ``"nearest"`` (the candidate whose encoding
+          probability. ``"decoder"`` is always there: the nearest mean of 20 further releases of each candidate, under
+          the covariance of the noise. For an estimator also ``"nearest"`` (the candidate whose encoding
           without noise is nearest) and ``"likelihood"`` (the candidate of the largest likelihood, which no attack
           surpasses) if the mechanism has these. Records of tables have only the decoder.
         - ``best``: the attack that recovered most; ``chance``: the share of a guess without the release.
@@ -180,7 +176,7 @@ def audit_inversion(
     training = np.repeat(np.arange(len(known)), _TRAINING)
     training_outputs = released(training)
     guesses = dict(_own_attacks(release, known, outputs))
-    guesses["decoder"] = _decoded(decoder, training_outputs, training, outputs)
+    guesses["decoder"] = _decoded(training_outputs, training, outputs)
     guesses |= {name: np.asarray(attack(outputs)) for name, attack in (attacks or {}).items()}
     risk = (1 - confidence) / len(guesses)
     made = tuple(_attack(name, guess, chosen, risk) for name, guess in guesses.items())
@@ -252,14 +248,9 @@ def _likeliest(mechanism: Any, known: np.ndarray, outputs: np.ndarray) -> npt.ND
     return guess
 
 
-def _decoded(
-    decoder: Any, training: np.ndarray, answers: npt.NDArray[np.int64], outputs: np.ndarray
-) -> npt.NDArray[np.int64]:
+def _decoded(training: np.ndarray, answers: npt.NDArray[np.int64], outputs: np.ndarray) -> npt.NDArray[np.int64]:
     """Return the guesses of a decoder that was trained on releases of known candidates."""
     known, asked = _as_numbers(training, outputs)
-    if decoder is not None:
-        named: npt.NDArray[np.int64] = np.asarray(clone(decoder).fit(known, answers).predict(asked))
-        return named
     n_candidates = int(answers[-1]) + 1
     means = known.reshape(n_candidates, -1, known.shape[1]).mean(axis=1)
     noise = known - means[answers]

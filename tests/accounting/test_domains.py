@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._decide import Rule, decide
+from skldp.accounting.losses import _region_search as region_search
 from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
 from skldp.accounting.losses._cohorts import PointTable
 from skldp.accounting.losses._region import region_of
@@ -198,3 +199,45 @@ def test_every_row_is_moved_to_one_record_whatever_it_is(domain, data):
     assert np.array_equal(region.move(moved), moved)
     assert (moved >= region.box[0]).all()
     assert (moved <= region.box[1]).all()
+
+
+def test_no_search_goes_on_below_what_rounding_leaves_open(monkeypatch):
+    """It went on to its last node, for half a minute, after what no node could give."""
+    domain = Columns.of({"x": Column(0.1, 0.1 + 1e-9), "n": Column(10**12, 10**12 + 4, kind="integer")})
+    ends = (333333333333366.6, 333333333334699.94)
+    queries = [RegressionQuery("linear", [1e3 / 3] * 2, 0.0, ends, 0.3)] * 81
+    law = answer_law(queries, [0, 1] * 40 + [1], region_of(domain).box)
+    assert law.allowance > 1e-2
+    steps, one_step = [], region_search.RegionSearch.step
+    monkeypatch.setattr(
+        region_search.RegionSearch, "step", lambda search, goal: steps.append(goal) or one_step(search, goal)
+    )
+    found = realized_loss(queries, [0, 1] * 40 + [1], bounds=domain)
+    assert len(steps) <= 10
+    assert worst_sampled_loss(queries, [0, 1] * 40 + [1], records_of(domain)) <= found.upper
+
+
+@given(domains(finite=False), st.integers(0, 2**32))
+def test_linear_forms_over_a_domain_and_over_its_parts(domain, seed):
+    region, rng = region_of(domain), np.random.default_rng(seed)
+    records, coef = records_of(domain), rng.normal(size=(3, domain.n_features))
+    ends = region.box[:1], region.box[1:]
+    # Inequalities aside, ends are attained.
+    inner = domain.domain if isinstance(domain, Constrained) else domain
+    np.testing.assert_allclose(region.largest(coef, *ends)[0], (records_of(inner) @ coef.T).max(axis=0), atol=1e-12)
+    np.testing.assert_allclose([region.largest_each(c[None], *ends)[0] for c in coef], region.largest(coef, *ends)[0])
+    for one in coef:
+        low, high = region.range_of(one)
+        assert low - 1e-9 <= (records @ one).min()
+        assert (records @ one).max() <= high + 1e-9
+        assert high <= (records_of(inner) @ one).max() + 1e-9
+    # Every record is in one half of each cut, or the other.
+    for column in range(domain.n_features):
+        low, high = np.tile(region.box[0], (2, 1)), np.tile(region.box[1], (2, 1))
+        cut = float(rng.choice(records[:, column]))
+        high[0, column] = cut
+        low[1, column] = cut + 1 if region.integer[column] else cut
+        low, high = region.tightened(low, high)
+        inside = ((records[:, None] >= low) & (records[:, None] <= high)).all(axis=2)
+        assert inside.any(axis=1).all()
+        assert region.is_possible(low, high)[inside.any(axis=0)].all()

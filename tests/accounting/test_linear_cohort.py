@@ -81,3 +81,11 @@ def test_what_seems_to_fit_is_not_believed(monkeypatch):
     assert linear_decisions([query], [history], query, epsilon=0.8, bounds=(-1, 1)) == [False]
     monkeypatch.setattr(SigmoidSum, "slope", lambda self, v: np.zeros_like(v))
     assert linear_decisions([query], [history], query, epsilon=0.8, bounds=(-1, 1)) != [True]
+
+
+def test_a_hair_from_the_budget_is_left_to_the_full_search():
+    query = RegressionQuery("linear", [1.0], 0.0, (-1, 1), 0.5)
+    exact = 2 * query.exact_epsilon
+    assert linear_decisions([query], [([0], [1])], query, epsilon=exact, bounds=(-1, 1)) == [None]
+    assert linear_decisions([query], [([0], [1])], query, epsilon=exact + 1e-5, bounds=(-1, 1)) == [True]
+    assert linear_decisions([query], [([0], [1])], query, epsilon=exact - 1e-5, bounds=(-1, 1)) == [False]

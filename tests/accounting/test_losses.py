@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skldp.accounting._regression_query import RegressionQuery
-from skldp.accounting.losses._branching import BoxBranching, box_bounds, maximum_of_concave, tangent_bound
+from skldp.accounting.losses._box_search import BoxBranching, box_bounds, maximum_of_concave, tangent_bound
 from skldp.accounting.losses._certificate import vertex_maximum
 from skldp.accounting.losses._realized_loss import g_leakage_bound, realized_loss
 from skldp.accounting.losses._relaxation import dual_bound, relaxed

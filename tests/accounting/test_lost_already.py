@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from skldp.accounting._decide import Rule, decide
 from skldp.accounting._regression_query import RegressionQuery
-from skldp.accounting.losses import _lost_already as lost_already
-from skldp.accounting.losses._lost_already import have_lost_more
+from skldp.accounting.losses import _ascent as lost_already
+from skldp.accounting.losses._ascent import have_lost_more
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.domains._constraints import OneHot
 from skldp.mechanisms._finite_query import FiniteQuery

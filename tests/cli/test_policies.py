@@ -476,3 +476,12 @@ def test_a_policy_may_ask_some_of_its_columns(run, tmp_path, sampled, n_sampled)
         code, said, wrong = run("policy", "new", "schema.json", "--purpose", "x", "--sampled", bad, "-o", "bad.json")
         assert (code, said) == (2, "")
         assert "--sampled must be" in wrong or "n_sampled_features" in wrong
+
+
+def test_what_cannot_be_seen_is_escaped_on_a_terminal(run, tmp_path):
+    from skldp.cli._options import printable
+
+    assert printable("a\x1b[2K\u202e\nb") == "a\\x1b[2K\\u202e\\nb"
+    code, said, wrong = run("policy", "show", "no\x1b[2Ksuch\u202e.json")
+    assert (code, said) == (2, "")
+    assert wrong == "skldp: There is no file no\\x1b[2Ksuch\\u202e.json.\n"

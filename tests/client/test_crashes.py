@@ -268,3 +268,13 @@ def test_an_account_is_its_owners_alone_from_the_beginning(tmp_path, monkeypatch
         os.umask(before)
     assert set(modes) == {0o600}
     assert ledger.spent == 1.0
+
+
+@pytest.mark.parametrize("tables", [[], ["spent (policy TEXT, units INTEGER, reports INTEGER)"]])
+def test_another_database_is_no_account(tmp_path, tables):
+    path = tmp_path / "mine"
+    connection = sqlite3.connect(path)
+    connection.executescript("PRAGMA user_version = 1;" + ";".join(f"CREATE TABLE {one}" for one in tables))
+    connection.close()
+    with pytest.raises(LedgerError, match="must be a whole account"):
+        DeviceLedger(path, lifetime_epsilon=1.0).charge("a digest", 1.0)

@@ -384,3 +384,11 @@ def test_numbers_of_a_group_keep_to_their_own_names_and_rules():
     with pytest.raises(ValueError, match="in the years 1 to 9999"):
         Column(0, 1e99, kind="date", name="since")
     assert Column(0, 9, missing=2, name="x").encode(np.float32("nan")) == Column(0, 9, name="x").encode(2)
+
+
+def test_bounds_have_squares_that_doubles_hold():
+    largest = Field("x", Column(-1e100, 1e100), Duchi(1.0).integer_law)
+    assert [largest.encode({"x": x}) for x in (-1.79e308, 0.0, 1.79e308)] == [-1.0, 0.0, 1.0]
+    for low, high in ((-1.1e100, 0), (0, 1e200), (-1.7e308, 1.7e308), (0, 10**400)):
+        with pytest.raises(ValueError, match="Bounds must be"):
+            Field("x", Column(low, high), Duchi(1.0).integer_law)

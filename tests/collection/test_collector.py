@@ -658,7 +658,7 @@ def test_reports_that_are_alike_have_a_standard_error(epsilon):
         assert (found.standard_errors > 0.3).all()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 37.3, 100.0])
 def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
     """Which is somewhere within a bin: 20 surveys of fixed noise, of which most would miss it if bins were even."""

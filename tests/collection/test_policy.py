@@ -114,7 +114,6 @@ EVERY = [
             (3.0, "bins", [0.5, 0.5]),
             (2.0, "best", None),
             (2.0, "piecewise", None),
-            (3.0, "bins", 0.5),
         )
     ),
 ]

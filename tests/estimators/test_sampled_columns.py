@@ -37,7 +37,7 @@ def one_column_each(X, k, epsilon, rng):
     return np.array(found)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "k", "epsilon"), [(5, 4, 1), (50, 2, 1), (20, 4, 1), (20, 50, 2)])
 def test_the_error_is_at_most_that_of_one_random_column_each(m, k, epsilon):
     ours, rival = [], []
@@ -56,7 +56,7 @@ def test_the_error_is_at_most_that_of_one_random_column_each(m, k, epsilon):
     assert np.mean(ours) <= 1.1 * np.mean(rival)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["krr", "oue", "subset", "hashing"])
 def test_not_asked_is_the_mean_bit_and_standard_errors_know_the_design(mechanism):
     rng = np.random.default_rng(0)

@@ -1,12 +1,8 @@
 """Numbers to predict: TargetPrivatizer, the regressor that is trained on what it releases, and scikit-learn's own."""
 
-from fractions import Fraction
-
 import numpy as np
 import pandas as pd
 import pytest
-from laws import THRESHOLD
-from scipy.stats import chi2_contingency
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -15,9 +11,6 @@ from sklearn.utils import estimator_html_repr, get_tags
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer
 from skldp.exceptions import LearntDomainWarning
-from skldp.mechanisms._shares import share_out
-from skldp.mechanisms.categorical._one_hot import UnaryEncoding
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion
 
 seeds_expected = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
 RNG = np.random.default_rng(0)
@@ -79,56 +72,6 @@ def test_bins_have_the_smallest_expected_loss_of_all():
     assert min(losses, key=losses.get) == "bins"
 
 
-@seeds_expected
-def test_a_prior_from_a_share_of_the_budget_is_counted():
-    y = 100 * np.random.default_rng(1).beta(2, 8, 50_000)
-    privatizer = TargetPrivatizer(4.0, bounds=(0, 100), mechanism="bins", prior=0.25, seed=0).fit(y)
-    guarantee = privatizer.privacy_guarantee_
-    asked = UnaryEncoding(1.0, 16).exact_epsilon
-    answered = privatizer.mechanism_.exact_epsilon
-    assert privatizer.mechanism_.epsilon == 3.0
-    assert Fraction(guarantee.epsilon) >= Fraction(asked) + Fraction(answered)
-    assert guarantee.epsilon <= guarantee.stated == 4.0
-    assert guarantee.basis.startswith("sum of (")
-    assert "bins of that prior" in guarantee.basis
-    shares = np.histogram(y, 16, (0, 100))[0] / y.size
-    np.testing.assert_allclose(privatizer.prior_, shares, atol=0.03)
-    # Worth it: the same people, the same budget, the uniform prior.
-    plain = TargetPrivatizer(4.0, bounds=(0, 100), mechanism="bins").fit(y)
-    losses = [
-        float((law.variance(y[:, None]) + law.bias(y[:, None]) ** 2).mean())
-        for law in (privatizer.mechanism_, plain.mechanism_)
-    ]
-    assert losses[0] < losses[1]
-
-
-@seeds_expected
-def test_the_answers_for_the_prior_and_the_targets_have_noise_of_their_own(monkeypatch):
-    # A seed gives the same noise at every call: with one stream for both, a bit would tell which draw kept the bin.
-    seen = []
-    estimate = PriorQuestion.estimate
-    monkeypatch.setattr(PriorQuestion, "estimate", lambda self, bits: seen.append(bits) or estimate(self, bits))
-    y = np.full(4_000, 5.0)
-    privatizer = TargetPrivatizer(2.0, bounds=(0, 100), mechanism="bins", prior=0.5, seed=7)
-    released = privatizer.fit_transform(y)
-    for bits in (seen[0].ravel()[:4_000], seen[0][:, 1]):
-        table = [[((released == answer) & (bits == bit)).sum() for bit in (0, 1)] for answer in set(released.tolist())]
-        assert chi2_contingency(table).pvalue > THRESHOLD
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("mechanism", ["bins", "unbiased_bins"])
-@pytest.mark.parametrize("epsilon", [1e-5, 20.0, 40.0])
-@seeds_expected
-def test_what_a_learnt_prior_chooses_costs_no_more_than_is_promised(epsilon, mechanism):
-    # Another number of answers has other integers, whose exact epsilon is another one.
-    for y in (np.full(3_000, 3.0), np.repeat([1.0, 99.0], 1_500)):
-        privatizer = TargetPrivatizer(epsilon, bounds=(0, 100), mechanism=mechanism, prior=0.3, seed=0).fit(y)
-        asked = PriorQuestion(share_out(epsilon, (1 - 0.3, 0.3))[1], 0.0, 100.0).guarantee()
-        spent = Fraction(asked.epsilon) + Fraction(privatizer.mechanism_.exact_epsilon)
-        assert spent <= Fraction(privatizer.privacy_guarantee_.epsilon) <= Fraction(epsilon)
-
-
 @pytest.mark.parametrize("mechanism", [StandardScaler(), make_pipeline(TargetPrivatizer(bounds=(0, 100)))])
 def test_what_is_no_private_mechanism_is_refused_before_it_sees_a_target(mechanism):
     with pytest.raises(
@@ -141,18 +84,6 @@ def test_what_is_no_private_mechanism_is_refused_before_it_sees_a_target(mechani
     assert "object" in estimator_html_repr(classifier)
     with pytest.raises(ValueError, match=r"`label_mechanism` must be .*, such as LabelRR\(\.\.\.\)"):
         LabelPrivateClassifier(LogisticRegression(), label_mechanism=mechanism).fit(X[:3], [0, 1, 1])
-
-
-@seeds_expected
-def test_a_prior_from_what_other_people_released():
-    y = 100 * np.random.default_rng(1).beta(2, 8, 20_000)
-    others = TargetPrivatizer(6.0, bounds=(0, 100), mechanism="bins", seed=0)
-    prior = others.estimate_prior(others.fit_transform(y))
-    privatizer = TargetPrivatizer(2.0, bounds=(0, 100), prior=prior).fit(y)
-    assert privatizer.privacy_guarantee_.epsilon <= 2.0
-    np.testing.assert_allclose(privatizer.prior_, prior)
-    with pytest.raises(ValueError, match="needs mechanism='bins'"):
-        TargetPrivatizer(bounds=(0, 1), mechanism="best").fit([0.5]).estimate_prior([0.5])
 
 
 @pytest.mark.parametrize(
@@ -178,10 +109,8 @@ def test_refuses_what_is_no_column_of_numbers(y, match):
         ({"epsilon": 0.0}, "epsilon"),
         ({"bounds": (1, 0)}, "bounds"),
         ({"mechanism": "gaussian"}, "mechanism"),
-        ({"prior": 1.0}, "prior"),
         ({"prior": [0.5, 0.6]}, "prior must be"),
         ({"prior": [0.5, 0.5], "mechanism": "hybrid"}, "prior must be None for"),
-        ({"prior": 0.5, "mechanism": "best"}, "prior must be None for"),
     ],
     ids=str,
 )

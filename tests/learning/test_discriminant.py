@@ -1,14 +1,11 @@
 """The discriminant's protocol: what it learns, from one release of each person, and the rule made of what was told."""
 
-import json
-
 import numpy as np
 import pytest
 from laws import seeded
 from scipy import special
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from skldp.learning import Person, Report
 from skldp.learning._discriminant import DiscriminantProtocol
 from skldp.learning._linear_rule import (
     expected_means,
@@ -20,8 +17,6 @@ from skldp.learning._linear_rule import (
     whitened_rule,
 )
 from skldp.learning._person import simulate
-from skldp.learning._tasks import Task
-from skldp.mechanisms import noise_from
 
 # What is compared with a threshold cannot fail by chance.
 pytestmark = pytest.mark.usefixtures("fixed_noise")
@@ -53,82 +48,6 @@ def test_learns(n, epsilon, lost, with_public):
     learnt = protocol(n, epsilon, public=people(200, seed=1)[0] if with_public else None)
     simulate(learnt, X, y, seeded())
     assert accuracy(learnt, X, y) > LinearDiscriminantAnalysis().fit(X, y).score(X, y) - lost
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("named", [{}, {"in_ball": True}, {"public": people(50, seed=1)[0]}])
-def test_everybody_answers_one_task_within_the_guarantee(named):
-    X, y = people(600)
-    learnt = protocol(600, epsilon=2.5, **named)
-    devices = [Person(x, target, epsilon=2.5) for x, target in zip(X, y, strict=True)]
-    task, asked, costs = learnt.first(), 0, []
-    while task is not None:
-        costs.append(task.guarantee().epsilon)
-        cohort = devices[asked : asked + learnt.n_wanted]
-        asked += len(cohort)
-        task = learnt.next([Report.from_json(device.answer(task.to_json())) for device in cohort])
-    assert asked == 600
-    assert not any(device.epsilon_left for device in devices)
-    assert max(costs) <= learnt.guarantee().epsilon <= 2.5
-    assert ("center" in [name for name, _ in learnt._steps]) is (not named)
-
-
-@pytest.mark.parametrize("with_public", [False, True])
-def test_tasks_depend_on_reports_alone_and_states_are_documents(monkeypatch, with_public):
-    """The attack: a radius, a centre or a scale that is read from the rows. With the same reports none changes."""
-    n = 3_000
-    X, y = people(n)
-    public = people(40, seed=1)[0] if with_public else None
-    said, texts, repeated = [], [], []
-    original = Task.release
-
-    def record(task, X, y, noise, *, rows=None, n_threads=1):
-        texts.append(task.to_json())
-        said.append(original(task, X, y, noise, rows=rows, n_threads=n_threads))
-        return said[-1]
-
-    def replay(task, X, y, noise, *, rows=None, n_threads=1):
-        repeated.append(task.to_json())
-        return said[len(repeated) - 1]
-
-    first, second, third = (protocol(n, public=public) for _ in range(3))
-    monkeypatch.setattr(Task, "release", record)
-    simulate(first, X, y, seeded())
-    monkeypatch.setattr(Task, "release", replay)
-    simulate(second, np.ones((n, 12)), np.zeros(n), noise_from())
-    assert repeated == texts
-    for report in said:
-        third = DiscriminantProtocol.from_json(third.to_json())
-        third.next(report)
-    assert json.loads(third.to_json()) == json.loads(first.to_json())
-    np.testing.assert_array_equal(third.coefficients, first.coefficients)
-
-
-def test_reports_are_added_in_any_order_to_the_same_bit():
-    X, y = people(6_000)
-    learnt = protocol(3_000)
-    before = learnt.to_json()
-    learnt.add([])
-    assert learnt.to_json() == before
-    simulate(learnt, X[:3_000], y[:3_000], seeded())
-    task = learnt.frozen_task
-    more = [task.release(X[a : a + 500], y[a : a + 500], noise_from()) for a in range(3_000, 6_000, 500)]
-    one, other = (DiscriminantProtocol.from_json(learnt.to_json()) for _ in range(2))
-    one.add(more)
-    for report in more[::-1]:
-        other.add(report)
-    assert one.to_json() == other.to_json() != learnt.to_json()
-    with pytest.raises(ValueError, match="hash"):
-        one.add(Report("00" * 32, 1, more[0].sums))
-
-
-def test_nobody_need_answer():
-    silent = protocol(3_000)
-    task = silent.first()
-    while task is not None:
-        task = silent.next(None)
-    np.testing.assert_array_equal(silent.coefficients, 0)
-    np.testing.assert_allclose(silent.intercepts, np.log(1 / 3))
 
 
 @pytest.mark.parametrize(

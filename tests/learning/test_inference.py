@@ -1,17 +1,12 @@
 """The protocol that asks for errors: one release a person, units, people who stay away, and what it promises."""
 
-import json
-
 import numpy as np
 import pytest
 from laws import seeded
 from scipy import stats
 
-from skldp.learning import Report
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
-from skldp.learning._tasks import Task
-from skldp.mechanisms import noise_from
 
 N = 12_000
 SLOPES = np.array([0.5, -0.3, 0.2])
@@ -52,55 +47,6 @@ def test_everything_is_in_the_units_of_the_data():
     np.testing.assert_allclose(second.covariance / unit, expected / unit, atol=1e-4)
 
 
-def asked(learnt, monkeypatch, X, y):
-    tasks, original = [], Task.release
-
-    def release(task, X, y, noise, *, rows=None, n_threads=1):
-        tasks.append((task, rows))
-        return original(task, X, y, noise, rows=rows, n_threads=n_threads)
-
-    monkeypatch.setattr(Task, "release", release)
-    simulate(learnt, X, y, seeded())
-    return tasks
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["rounds", "once"])
-def test_everybody_is_asked_once_at_a_cost_that_is_covered(kind, monkeypatch):
-    X, y = people(N)
-    learnt = protocol(kind=kind)
-    assert learnt.asks_for_errors
-    tasks = asked(learnt, monkeypatch, X, y)
-    assert sorted(np.concatenate([rows for _, rows in tasks])) == list(range(N))
-    largest = max(task.guarantee().epsilon for task, _ in tasks)
-    assert largest <= learnt.guarantee().epsilon <= 8.0
-    # The last cohorts answer one and the same task of each step.
-    assert len({task.hash for task, _ in tasks[-40:]}) == len({task.hash for task, _ in tasks[-50:-40]}) == 1
-    assert len({task.hash for task, _ in tasks[-51:]}) == 3
-
-
-def test_tasks_depend_on_reports_alone(monkeypatch):
-    """The attack: a radius or a scale that is read from the rows. With the same reports, other rows change nothing."""
-    said, texts, repeated, original = [], [], [], Task.release
-
-    def record(task, X, y, noise, *, rows=None, n_threads=1):
-        texts.append(task.to_json())
-        said.append(original(task, X, y, noise, rows=rows, n_threads=n_threads))
-        return said[-1]
-
-    def replay(task, X, y, noise, *, rows=None, n_threads=1):
-        repeated.append(task.to_json())
-        return said[len(repeated) - 1]
-
-    monkeypatch.setattr(Task, "release", record)
-    first, second = protocol(), protocol()
-    simulate(first, *people(N), seeded())
-    monkeypatch.setattr(Task, "release", replay)
-    simulate(second, np.ones((N, 3)), -np.ones(N), noise_from())
-    assert repeated == texts
-    np.testing.assert_array_equal(second.estimate().covariance, first.estimate().covariance)
-
-
 def test_no_record_reaches_beyond_a_radius_that_is_declared():
     """Where the people are many, radii are the largest norm that the bounds allow, and nothing is cut off."""
     X, y = people(N)
@@ -121,22 +67,6 @@ def test_no_record_reaches_beyond_a_radius_that_is_declared():
         start = people_of.stop
         task = learnt.next(task.release(X[people_of], y[people_of], seeded(seen)))
     assert seen == 53
-
-
-def test_goes_on_from_its_document_to_the_bit():
-    X, y = people(N)
-    straight, broken = protocol(), protocol()
-    noise = seeded()
-    task, start = straight.first(), 0
-    while task is not None:
-        cohort = slice(start, start + straight.n_wanted)
-        start = cohort.stop
-        report = task.release(X[cohort], y[cohort], noise)
-        task = straight.next(report)
-        broken = InferenceProtocol.from_json(broken.to_json())
-        assert broken.next(Report.from_json(report.to_json())) == task
-    assert json.loads(broken.to_json()) == json.loads(straight.to_json())
-    np.testing.assert_array_equal(broken.estimate().covariance, straight.estimate().covariance)
 
 
 @pytest.mark.few(1)

@@ -1,6 +1,5 @@
 """Mean and covariance from one release a person: what is learnt, its errors, and public documents."""
 
-import json
 import math
 
 import numpy as np
@@ -8,12 +7,10 @@ import pytest
 from laws import seeded
 from scipy import stats
 
-from skldp.learning import Person, Report
+from skldp.learning import Report
 from skldp.learning._moments import MomentsProtocol
 from skldp.learning._person import simulate
-from skldp.learning._tasks import Task
 from skldp.learning._vectors import symmetric_matrix
-from skldp.mechanisms import noise_from
 
 # What is compared with a threshold cannot fail by chance.
 pytestmark = pytest.mark.usefixtures("fixed_noise")
@@ -85,84 +82,6 @@ def test_too_few_people_tell_their_means():
     more = few.frozen_task.release(people(200_000, 1), np.zeros(200_000), seeded(2))
     few.add(more)
     assert np.abs(few.estimates.location - LOCATION).max() < 0.08
-
-
-def asked_of(monkeypatch, n, **settings):
-    asked, original = [], Task.release
-
-    def release(task, X, y, noise, *, rows=None, n_threads=1):
-        asked.append((task, rows))
-        return original(task, X, y, noise, rows=rows, n_threads=n_threads)
-
-    monkeypatch.setattr(Task, "release", release)
-    return learnt(people(n), **settings), asked
-
-
-@pytest.mark.parametrize("n", [37, 5_011, N])
-def test_everybody_is_asked_once_at_the_promised_cost(n, monkeypatch):
-    found, asked = asked_of(monkeypatch, n, epsilon=1.7)
-    assert sorted(np.concatenate([rows for _, rows in asked])) == list(range(n))
-    largest = max(task.guarantee().epsilon for task, _ in asked)
-    guarantee = found.guarantee()
-    assert largest <= guarantee.epsilon <= 1.7 == guarantee.stated
-    assert guarantee.epsilon <= largest * (1 + 1e-6)
-
-
-def test_tasks_depend_on_reports_alone(monkeypatch):
-    """The attack: a centre, a scale or a radius that is read from the rows."""
-    said, texts, repeated = [], [], []
-    original = Task.release
-
-    def record(task, X, y, noise, *, rows=None, n_threads=1):
-        texts.append(task.to_json())
-        said.append(original(task, X, y, noise, rows=rows, n_threads=n_threads))
-        return said[-1]
-
-    def replay(task, X, y, noise, *, rows=None, n_threads=1):
-        repeated.append(task.to_json())
-        return said[len(repeated) - 1]
-
-    monkeypatch.setattr(Task, "release", record)
-    first = learnt(people(6_000))
-    monkeypatch.setattr(Task, "release", replay)
-    second = protocol(6_000)
-    simulate(second, np.ones((6_000, 3)), np.zeros(6_000), noise_from())
-    assert repeated == texts
-    np.testing.assert_array_equal(first.estimates.raw_covariance, second.estimates.raw_covariance)
-
-
-@pytest.mark.slow
-def test_devices_carry_it_out_and_documents_go_on_to_the_bit():
-    X, straight, broken = people(1_000), protocol(1_000), protocol(1_000)
-    task, asked = straight.first(), 0
-    while task is not None:
-        cohort = X[asked : asked + straight.n_wanted]
-        asked += len(cohort)
-        reports = [Report.from_json(Person(x, 0.0, epsilon=4.0).answer(task.to_json())) for x in cohort]
-        task = straight.next(reports)
-        broken = MomentsProtocol.from_json(broken.to_json())
-        assert broken.next(reports[::-1]) == task
-    assert asked == 1_000
-    assert json.loads(broken.to_json()) == json.loads(straight.to_json())
-    np.testing.assert_array_equal(broken.estimates.covariance, straight.estimates.covariance)
-
-
-def test_more_people_in_any_order_are_the_same_to_the_bit():
-    X, first = people(26_000), learnt(people(20_000))
-    task, error = first.frozen_task, first.estimates.covariance_error
-    parts = [X[start : start + 2_000] for start in range(20_000, 26_000, 2_000)]
-    reports = [task.release(part, np.zeros(2_000), seeded(i)) for i, part in enumerate(parts)]
-    one, other = (MomentsProtocol.from_json(first.to_json()) for _ in range(2))
-    one.add(reports)
-    other.add(reports[2])
-    other.add(reports[1::-1])
-    assert json.loads(one.to_json()) == json.loads(other.to_json())
-    assert one.frozen_task == task
-    assert (one.estimates.covariance_error < error).all()
-    with pytest.raises(ValueError, match="another task"):
-        first.add(protocol(20_000).first().release(X, np.zeros(26_000), seeded()))
-    with pytest.raises(ValueError, match="another task"):
-        protocol().add(reports)
 
 
 def test_cohorts_may_answer_in_part_or_not_at_all():

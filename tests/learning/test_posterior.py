@@ -52,6 +52,7 @@ def test_the_prior_that_fits_better_is_found():
     assert np.square(found.mean - beta).sum() < np.square(alone.mean - beta).sum() / 2
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rarer", [0.0, 1.0])
 @pytest.mark.parametrize("ratio", [0.5, 2.0, 6.0])
 def test_shrunk_means_and_variances_are_those_of_the_posterior(ratio, rarer):

@@ -1,17 +1,14 @@
 """The protocol: what it learns, from one release of each person, through public documents alone."""
 
-import json
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from laws import seeded
 
-from skldp.learning import Person, RegressionProtocol, Report, n_people_needed, sufficiency
+from skldp.learning import RegressionProtocol, n_people_needed, sufficiency
 from skldp.learning._constants import DETECTED
 from skldp.learning._person import simulate
-from skldp.learning._tasks import Task
-from skldp.mechanisms import noise_from
 
 SLOPES = np.array([0.5, -0.3, 0.2])
 
@@ -30,138 +27,6 @@ def protocol(n, kind="rounds", epsilon=4.0, **settings):
 
 def score(learnt, X, y):
     return 1 - ((y - X @ learnt.coefficients - learnt.intercept) ** 2).mean() / y.var()
-
-
-def cohorts(learnt, monkeypatch, X, y):
-    """Who was asked what."""
-    asked, original = [], Task.release
-
-    def release(task, X, y, noise, *, rows=None, n_threads=1):
-        asked.append((task, rows))
-        return original(task, X, y, noise, rows=rows, n_threads=n_threads)
-
-    monkeypatch.setattr(Task, "release", release)
-    simulate(learnt, X, y, seeded())
-    return asked
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("n", [37, 5_000, 20_011])
-@pytest.mark.parametrize("kind", ["rounds", "once"])
-def test_everybody_is_asked_once(kind, n, monkeypatch):
-    X, y = people(n)
-    asked = cohorts(protocol(n, kind), monkeypatch, X, y)
-    assert sorted(np.concatenate([rows for _, rows in asked])) == list(range(n))
-    # In an order that has nothing to do with theirs.
-    assert not np.array_equal(np.concatenate([rows for _, rows in asked]), np.arange(n))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["rounds", "once"])
-def test_a_person_who_is_in_two_cohorts_is_caught(kind):
-    """The attack: a planner that asks somebody twice, whose epsilon would be twice the one that is promised."""
-    X, y = people(4_000)
-    learnt = protocol(4_000, kind)
-    devices = [Person(x, target, epsilon=4.0) for x, target in zip(X, y, strict=True)]
-    task, asked = learnt.first(), 0
-    while task is not None:
-        cohort = devices[asked : asked + learnt.n_wanted]
-        asked += len(cohort)
-        task = learnt.next([Report.from_json(device.answer(task.to_json())) for device in cohort])
-    assert all(device.epsilon_left == 0 for device in devices)
-    assert score(learnt, X, y) > 0.9
-    greedy = protocol(4_000, kind).first()
-    for device in devices[:5]:
-        with pytest.raises(Exception, match="left"):
-            device.answer(greedy.to_json())
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["rounds", "once"])
-def test_the_guarantee_is_that_of_the_tasks_that_were_asked(kind, monkeypatch):
-    X, y = people(5_000)
-    for epsilon in (0.8, 3.0):
-        learnt = protocol(5_000, kind, epsilon)
-        with monkeypatch.context() as patch:
-            asked = cohorts(learnt, patch, X, y)
-        largest = max(task.guarantee().epsilon for task, _ in asked)
-        guarantee = learnt.guarantee()
-        assert largest <= guarantee.epsilon <= epsilon == guarantee.stated
-        assert guarantee.epsilon <= largest * (1 + 1e-6)
-        assert guarantee.unit == "record"
-        assert guarantee.delta == 0
-
-
-@pytest.mark.parametrize("kind", ["rounds", "once"])
-def test_tasks_depend_on_reports_alone(kind, monkeypatch):
-    """The attack: a radius or a scale that is read from the rows. With the same reports, other rows change nothing."""
-    n = 6_000
-    said, texts = [], []
-    original = Task.release
-
-    def record(task, X, y, noise, *, rows=None, n_threads=1):
-        texts.append(task.to_json())
-        said.append(original(task, X, y, noise, rows=rows, n_threads=n_threads))
-        return said[-1]
-
-    monkeypatch.setattr(Task, "release", record)
-    X, y = people(n)
-    simulate(protocol(n, kind), X, y, seeded())
-    repeated = []
-
-    def replay(task, X, y, noise, *, rows=None, n_threads=1):
-        repeated.append(task.to_json())
-        return said[len(repeated) - 1]
-
-    monkeypatch.setattr(Task, "release", replay)
-    simulate(protocol(n, kind), np.ones((n, 3)), -np.ones(n), noise_from())
-    assert repeated == texts
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["rounds", "once"])
-def test_goes_on_from_its_document_to_the_bit(kind):
-    X, y = people(6_000)
-    straight, broken = protocol(6_000, kind), protocol(6_000, kind)
-    noise = seeded()
-    task, asked = straight.first(), 0
-    assert broken.first() == task
-    while task is not None:
-        cohort = slice(asked, asked + straight.n_wanted)
-        asked = cohort.stop
-        report = task.release(X[cohort], y[cohort], noise)
-        task = straight.next(report)
-        broken = RegressionProtocol.from_json(broken.to_json())
-        assert broken.next(Report.from_json(report.to_json())) == task
-    assert json.loads(broken.to_json()) == json.loads(straight.to_json())
-    np.testing.assert_array_equal(broken.coefficients, straight.coefficients)
-    other = json.loads(broken.to_json())
-    other["plan"][0][1] += 1
-    with pytest.raises(ValueError, match="of another protocol"):
-        RegressionProtocol.from_json(json.dumps(other))
-
-
-def test_more_people_in_any_order_are_the_same_to_the_bit():
-    X, y = people(26_000)
-    first = protocol(20_000, "once")
-    simulate(first, X[:20_000], y[:20_000], seeded())
-    task, before = first.frozen_task, score(first, X, y)
-    reports = [
-        task.release(X[i : i + 1_000], y[i : i + 1_000], seeded(i // 1_000)) for i in range(20_000, 26_000, 1_000)
-    ]
-    text = first.to_json()
-    orders = [RegressionProtocol.from_json(text) for _ in range(3)]
-    orders[0].add(reports)
-    for report in reports[::-1]:
-        orders[1].add(report)
-    orders[2].add(Report.total(reports[3:]))
-    orders[2].add(reports[:3])
-    states = [json.loads(one.to_json()) for one in orders]
-    assert states[0] == states[1] == states[2]
-    assert all(one.frozen_task == task for one in orders)
-    assert score(orders[0], X, y) > before - 0.01
-    with pytest.raises(ValueError, match="another task"):
-        first.add(protocol(20_000).first().release(X, y, seeded()))
 
 
 @pytest.mark.parametrize("kind", ["rounds", "once"])

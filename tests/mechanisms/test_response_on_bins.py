@@ -11,7 +11,6 @@ from laws import (
     OneDraw,
     ScriptedNoise,
     assert_is_the_guarantee,
-    binomial_pvalue,
     chi_square_pvalue,
     intervals,
     lengths,
@@ -23,7 +22,6 @@ from skldp.accounting import shuffled
 from skldp.mechanisms import RandomizedResponse, noise_from
 from skldp.mechanisms.numeric import _response_on_bins as choice
 from skldp.mechanisms.numeric._response_on_bins import (
-    PriorQuestion,
     ResponseOnBins,
     best_bins,
     best_knots,
@@ -229,32 +227,6 @@ def test_answers_are_drawn_by_the_law(number, dtype, unbiased):
     assert chi_square_pvalue(counts, law.output_law([[float(given_number)]])[0]) > THRESHOLD
 
 
-def test_a_prior_of_other_people_is_estimated_from_their_answers():
-    law = ResponseOnBins(8.0, 0.0, 1.0)
-    y = np.random.default_rng(0).beta(2, 8, 200_000)
-    with pytest.warns(match="seed"):
-        answers = released(law, y, noise_from(1))
-    prior = law.estimate_prior(answers)
-    assert prior.sum() == pytest.approx(1)
-    assert prior.min() >= 0
-    edges = np.append(0, law.places)
-    of_bins = np.diff(np.append(np.searchsorted(np.sort(y), edges), y.size)) / y.size
-    bins = np.searchsorted(law.places, (np.arange(prior.size) + 0.5) / prior.size)
-    np.testing.assert_allclose(np.bincount(bins, prior), of_bins, atol=0.01)
-    better = ResponseOnBins(2.0, 0.0, 1.0, tuple(prior))
-    plain = ResponseOnBins(2.0, 0.0, 1.0)
-    rows = y[:, None]
-
-    def loss(law):
-        return (law.variance(rows) + law.bias(rows) ** 2).mean()
-
-    assert loss(better) < 0.7 * loss(plain)
-    with pytest.raises(ValueError, match="what this mechanism releases"):
-        law.estimate_prior([0.123])
-    with pytest.raises(ValueError, match="answers of bins"):
-        ResponseOnBins(1.0, 0.0, 1.0, unbiased=True).estimate_prior([0.5])
-
-
 @pytest.mark.parametrize("prior", [(), (0.5, 0.6), (-0.5, 1.5), (np.nan, 1.0), tuple([1 / 2000] * 2000), ((0.5, 0.5),)])
 def test_refuses_what_is_no_prior(prior):
     with pytest.raises(ValueError, match="prior must be at most 1,024 probabilities that sum to 1"):
@@ -271,16 +243,3 @@ def test_a_shuffler_knows_the_law_of_the_answers():
     law = ResponseOnBins(2.0, 0.0, 1.0, unbiased=True)
     inner = RandomizedResponse(2.0, law.answers.size)
     assert shuffled(law, 1_000, 1e-6).epsilon == shuffled(inner, 1_000, 1e-6).epsilon
-
-
-def test_a_question_for_the_prior_draws_its_bits_by_their_law():
-    question = PriorQuestion(1.0, -1.0, 3.0, n_parts=4)
-    with pytest.warns(match="seed"):
-        bits = question.release(np.full((40_000, 1), 1.5), noise_from(2)).rows
-    for j, chance in enumerate([question.inner.q, question.inner.q, question.inner.p, question.inner.q]):
-        assert binomial_pvalue(bits[:, j].sum(), len(bits), chance) > THRESHOLD
-    assert question.guarantee() == question.inner.guarantee("label")
-    np.testing.assert_array_equal(
-        question.encode([[-9.0], [-1.0], [0.0], [2.9], [3.0]]).rows.argmax(axis=1), [0, 0, 1, 3, 3]
-    )
-    assert shuffled(question, 1_000, 1e-6).epsilon == shuffled(question.inner, 1_000, 1e-6).epsilon

@@ -41,7 +41,7 @@ from skldp.mechanisms.categorical._one_hot import (
     UnaryEncoding,
 )
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
-from skldp.mechanisms.numeric._response_on_bins import PriorQuestion, ResponseOnBins
+from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import (
     Duchi,
     DuchiVector,
@@ -102,7 +102,7 @@ def numbers():
     bins += [NumberOrMissing.of(either, epsilon) for epsilon in (0.5, 3.0)]
     bins += [MixedRecord(Columns.of({"a": Column(-1, 1), "b": either}), (1.0, 2.0))]
     bins += [MixedRecord(Columns.of({"a": Column(-1, 1), "b": either}), (1.0, 2.0), n_sampled=1)]
-    return [*alone, *together, *sampled, *bins, PriorQuestion(0.5, -1.0, 1.0)]
+    return [*alone, *together, *sampled, *bins]
 
 
 def categorical():

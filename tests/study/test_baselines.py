@@ -52,6 +52,7 @@ def test_the_guarantee_is_the_mechanisms_of_the_whole_record(model):
     assert fitted.set_params(bounds=(0, 10)).privacy_guarantee_.epsilon == guarantee.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", REGRESSORS[1:], ids=["values", "vectors"])
 def test_one_gradient_a_person_learns_a_line(model):
     fitted = clone(model).fit(X, Y)
@@ -77,6 +78,7 @@ def test_every_person_releases_one_gradient_once():
     assert released[7:] == [2_000, *released[:7]]
 
 
+@pytest.mark.slow
 def test_a_classifier_of_gradients():
     for mechanism in (NumericPrivatizer(4.0, mechanism="hybrid"), PrivUnitTransformer(4.0, norm=1.0)):
         model = OneGradientClassifier(mechanism, classes=["low", "high"], bounds=(0, 10)).fit(X, LABELS)

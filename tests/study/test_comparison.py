@@ -14,6 +14,7 @@ from skldp.study._table_files import StudyInputError
 QUICK = ComparisonSettings(epsilons=(40.0,), folds=2)
 
 
+@pytest.mark.slow
 def test_all_mechanisms_but_the_published_bits_keep_what_they_state():
     comparison = small_comparison()
     assert tuple(comparison.curves) == NAMES

@@ -21,14 +21,12 @@ def curve_of(*points):
 CURVE = curve_of(point(2.0, 80.0, 0.8), point(1.0, 40.0, 0.6))
 
 
-@pytest.mark.parametrize(("axis", "values"), [("stated", [1.0, 2.0]), ("exact", [40.0, 80.0])])
-def test_draws_in_order_of_either_epsilon(axis, values):
-    display = PrivacyUtilityDisplay.from_frame(CURVE, epsilon_axis=axis, name="toy", color="red")
-    assert display.line_.get_xdata().tolist() == values
+def test_draws_in_order_of_the_exact_epsilon():
+    display = PrivacyUtilityDisplay.from_frame(CURVE, name="toy", color="red")
+    assert display.line_.get_xdata().tolist() == [40.0, 80.0]
     assert display.line_.get_ydata().tolist() == [0.6, 0.8]
     assert display.line_.get_color() == "red"
     assert display.ax_.get_xscale() == "log"
-    assert axis in display.ax_.get_xlabel().lower()
     assert display.ax_.get_ylabel() == "accuracy"
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [
         "toy", "without privacy (0.9)", "constant prediction (0.2)",
@@ -40,7 +38,7 @@ def test_a_frame_and_a_file_are_drawn_as_the_curve_is(tmp_path):
     pd = pytest.importorskip("pandas")
     CURVE.to_csv(tmp_path / "curve.csv")
     for frame in (CURVE.to_frame(), pd.read_csv(tmp_path / "curve.csv")):
-        display = PrivacyUtilityDisplay.from_frame(frame, epsilon_axis="exact")
+        display = PrivacyUtilityDisplay.from_frame(frame)
         assert display.line_.get_xdata().tolist() == [40.0, 80.0]
         assert display.ax_.get_ylabel() == "accuracy"
         assert len(display.baselines_) == 2

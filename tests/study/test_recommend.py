@@ -70,6 +70,7 @@ def spread(d):
     return {f"x{j}": (-1, 1) for j in range(d)}
 
 
+@pytest.mark.slow
 def test_a_loss_is_that_of_a_fit_to_people_like_those_assumed():
     """The declared bounds, categories and the fraction explained are all that a prediction knows."""
     rng = np.random.default_rng(7)
@@ -130,7 +131,7 @@ def test_made_up_tables_are_as_declared():
     assert abs(kurtosis(X[:, names.index("heat")])) < 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "epsilon"), [(10, 4.0), (30, 4.0)])
 def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
     rng = np.random.default_rng(0)
@@ -148,6 +149,7 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
     assert first.score(X[4_000:], y[4_000:]) > second.score(X[4_000:], y[4_000:]) - 0.02
 
 
+@pytest.mark.slow
 def test_a_model_takes_missing_values_and_dates_and_refuses_undeclared_categories():
     schema = {
         "age": {"type": "number", "low": 0, "high": 100, "missing": "category"},

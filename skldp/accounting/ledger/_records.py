@@ -28,10 +28,8 @@ from skldp.laws._person_ids import Identity
 
 
 def row_identities(X: npt.ArrayLike, key: bytes) -> list[Identity]:
-    """Return ids that identify distinct rows, for simulations within one process.
-
-    Shapes: `X` (n_samples, n_features).
-    """
+    """Return ids that identify distinct rows, for simulations within one process."""
+    # Shapes: `X` (n_samples, n_features).
     # Adding 0.0 converts -0.0 to 0.0.
     rows = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0)
     before: dict[str, int] = {}

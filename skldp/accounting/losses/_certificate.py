@@ -144,10 +144,7 @@ def certified_loss(
     low: Sequence[Proof],
     region: Region | None = None,
 ) -> float:
-    """Return the upper bound of a realized loss that filters use.
-
-    Shapes: box (2, d).
-    """
+    """Return the upper bound of a realized loss that filters use. Shapes: box (2, d)."""
     law = answer_law(queries, outputs, box, region)
     ceiling = math.nextafter(math.fsum(query.exact_epsilon for query in queries), math.inf)
     if not len(law):
@@ -343,18 +340,14 @@ def peaks_at_vertices(law: AnswerLaw, sign: int) -> bool:
 
 
 def vertex_bounds(law: AnswerLaw, sign: int, vertices: Floats) -> Floats:
-    """Return upper bounds of each answer's log-likelihood (of its negative for sign -1) at vertices of the box.
-
-    Shapes: vertices (k, d); returns (n, k).
-    """
+    """Return upper bounds of each answer's log-likelihood (of its negative for sign -1) at vertices of the box."""
+    # Shapes: vertices (k, d); returns (n, k).
     return bounds_at(law, sign, vertices @ law.coef.T, kinked=False).T
 
 
 def bounds_at(law: AnswerLaw, sign: int, sums: Floats, *, kinked: bool) -> Floats:
-    """Return upper bounds of log-likelihoods (of their negatives for sign -1), with or without a ramp's kink at 0.
-
-    Shapes: sums (k, n); returns (k, n).
-    """
+    """Return upper bounds of log-likelihoods (of their negatives for sign -1), with or without a ramp's kink at 0."""
+    # Shapes: sums (k, n); returns (k, n).
     w = sums + (law.offset + sign * law.error)
     ramp = curved(law, np.clip(w, 0.0 if kinked else -np.inf, 1.0))
     response = np.where(law.logistic, expit(w), ramp) if law.logistic.any() else ramp
@@ -368,10 +361,8 @@ def vertex_rounding(law: AnswerLaw, count: Floats) -> Floats:
 
 
 def vertex_maximum(law: AnswerLaw, sign: int) -> tuple[float, Floats]:
-    """Return the maximum over the vertices of the box, or over all points of a finite region, and its position.
-
-    Shapes: returns (d,).
-    """
+    """Return the maximum over the vertices of the box, or over all points of a finite region, and its position."""
+    # Shapes: returns (d,).
     region, used = box_region(law.box) if law.region is None else law.region, law.used
     best, where = -math.inf, 0
     if not region.is_finite and not peaks_at_vertices(law, sign):
@@ -384,10 +375,8 @@ def vertex_maximum(law: AnswerLaw, sign: int) -> tuple[float, Floats]:
 
 
 def loss_between(queries: Sequence[RegressionQuery], outputs: Sequence[int], points: Floats) -> float:
-    """Return a lower bound of the answers' log-likelihood ratio between two points, from the integer thresholds.
-
-    Shapes: points (2, d).
-    """
+    """Return a lower bound of the answers' log-likelihood ratio between two points, from the integer thresholds."""
+    # Shapes: points (2, d).
     counts: dict[tuple[str, int], list[Any]] = {}
     for query, output in zip(queries, outputs, strict=True):
         counts.setdefault((query.key, int(output)), [query, 0])[1] += 1

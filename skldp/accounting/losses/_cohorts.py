@@ -126,10 +126,7 @@ class AnswerTable(ABC):
 
 
 class LinearTable(AnswerTable):
-    """Table of linear queries over a box, with bounds at each vertex.
-
-    Shapes: `box` (2, n_features).
-    """
+    """Table of linear queries over a box, with bounds at each vertex. Shapes: `box` (2, n_features)."""
 
     def __init__(self, box: Floats) -> None:
         self._box = box

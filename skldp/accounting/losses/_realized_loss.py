@@ -41,7 +41,6 @@ from skldp.mechanisms._finite_query import FiniteQuery
 _FEW_FEATURES = 4
 # The gap that is left after so many steps is that of the inequalities. A linear program's cost grows with its entries.
 _JOINT_STEPS, _FEWEST_JOINT_STEPS, _JOINT_ENTRIES = 32, 4, 3000
-_N_SCATTERED = 512
 
 
 def realized_loss(
@@ -262,8 +261,7 @@ def _jointly(
         return added
     inner = region_of(bounds, n_features=answers[0][0].n_features)
     middle, half = middle_and_half(inner.box)
-    points = scattered(_N_SCATTERED, len(half))
-    points = inner.move(middle + half * np.concatenate([points, np.sign(points)]))
+    points = inner.move(middle + half * scattered(len(half)))
     known = _loss_over_points([query for query, _ in answers], [output for _, output in answers], points)
     region = JointRegion.of(answers, inner)
     if region is None or (threshold is not None and known.lower > threshold):

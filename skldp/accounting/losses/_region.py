@@ -36,10 +36,7 @@ _BLOCK = 1 << 20
 
 
 def checked_box(bounds: Any, *, n_features: int | None = None) -> Floats:
-    """Return checked bounds as an array with one column per feature.
-
-    Shapes: returns (2, n_features).
-    """
+    """Return checked bounds as an array with one column per feature. Shapes: returns (2, n_features)."""
     try:
         low, high = bounds
         low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
@@ -84,10 +81,7 @@ class Block:
 
 
 def box_region(box: Floats) -> "Region":
-    """Return the region of a plain box.
-
-    Shapes: box (2, n_features).
-    """
+    """Return the region of a plain box. Shapes: box (2, n_features)."""
     d = box.shape[1]
     return Region(box, np.zeros(d, dtype=bool), (), np.zeros((0, d)), np.zeros(0))
 
@@ -261,10 +255,8 @@ class Region:
         return point
 
     def tightened(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return parts of the region, tightened by the one-hot columns that are determined.
-
-        Shapes: `low, high` (k, n_features).
-        """
+        """Return parts of the region, tightened by the one-hot columns that are determined."""
+        # Shapes: `low, high` (k, n_features).
         if not self.blocks:
             return low, high
         low, high = low.copy(), high.copy()
@@ -278,10 +270,8 @@ class Region:
         return low, high
 
     def is_possible(self, low: Floats, high: Floats) -> Bools:
-        """Return whether tightened parts can contain a record; False is certain.
-
-        Shapes: `low, high` (k, n_features).
-        """
+        """Return whether tightened parts can contain a record; False is certain."""
+        # Shapes: `low, high` (k, n_features).
         possible = np.asarray((low <= high).all(axis=1))
         for block in self.blocks:
             if not block.at_most_one:
@@ -291,10 +281,8 @@ class Region:
         return possible
 
     def largest(self, coef: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the maximum of each linear form over each part, without the inequalities.
-
-        Shapes: `coef` (n, n_features); `low, high` (k, n_features); result (k, n).
-        """
+        """Return the maximum of each linear form over each part, without the inequalities."""
+        # Shapes: `coef` (n, n_features); `low, high` (k, n_features); result (k, n).
         lone = ~self.in_block
         up, down = np.maximum(coef[:, lone], 0.0).T, np.minimum(coef[:, lone], 0.0).T
         found: Floats = high[:, lone] @ up + low[:, lone] @ down
@@ -312,10 +300,8 @@ class Region:
         return found
 
     def largest_priced(self, coef: Floats, prices: Floats | None, low: Floats, high: Floats) -> Floats:
-        """Return an upper bound of :meth:`largest_each` subject to the inequalities, for any prices.
-
-        Shapes: `coef, low, high` (k, n_features); `prices` (k, n_inequalities); result (k,).
-        """
+        """Return an upper bound of :meth:`largest_each` subject to the inequalities, for any prices."""
+        # Shapes: `coef, low, high` (k, n_features); `prices` (k, n_inequalities); result (k,).
         unpriced = self.largest_each(coef, low, high)
         if prices is None or not len(self.limits):
             return unpriced
@@ -338,10 +324,7 @@ class Region:
         return rows[~may_be_none], rows[may_be_none]
 
     def range_of(self, coef: Floats) -> tuple[float, float]:
-        """Bound a linear form over the region, up to the rounding of one evaluation.
-
-        Shapes: `coef` (n_features,).
-        """
+        """Bound a linear form over the region, up to the rounding of one evaluation. Shapes: `coef` (n_features,)."""
         ends = self.box[:1], self.box[1:]
         both = np.stack([-coef, coef])
         if not len(self.limits):

@@ -236,13 +236,14 @@ class RegionBranching:
         """Cut a node at the loosest part of its relaxation: a fraction in an integer column or an argument."""
         at = np.clip(self._arguments(node.peak), node.low, node.high)
         loose = self.problem.count * (self._majorants(node)[1] - self.problem.value(at))
+        ends = (node.box_low, node.box_high, node.cut_low, node.cut_high)
+        low, high, cut_low, cut_high = (np.tile(one, (2, 1)) for one in ends)
         column = self._fractional(node)
         if column is not None and (loose.sum() < 0.5 * (node.bound - self.lower) or not self._can_cut(node, loose)):
             cut = float(np.floor(node.peak[column]))
             first = int(self.tree.split(node.number, column, cut)[0])
-            low, high = np.tile(node.box_low, (2, 1)), np.tile(node.box_high, (2, 1))
             high[0, column], low[1, column] = cut, cut + 1
-            return self._parts(node, low, high, np.tile(node.cut_low, (2, 1)), np.tile(node.cut_high, (2, 1)), first, 1)
+            return self._parts(node, low, high, cut_low, cut_high, first, 1)
         if not self._can_cut(node, loose):
             self._discarded = max(self._discarded, node.bound)
             return []
@@ -250,10 +251,8 @@ class RegionBranching:
         cut = self._place_of_cut(node, answer)
         # Arguments of a flipped problem are the negatives of those in the tree.
         first = int(self.tree.split(node.number, len(self.region.integer) + answer, self.sign * cut)[0])
-        low, high = np.tile(node.cut_low, (2, 1)), np.tile(node.cut_high, (2, 1))
-        high[0, answer] = low[1, answer] = cut
-        box_low, box_high = np.tile(node.box_low, (2, 1)), np.tile(node.box_high, (2, 1))
-        return self._parts(node, box_low, box_high, low, high, first, self.sign)
+        cut_high[0, answer] = cut_low[1, answer] = cut
+        return self._parts(node, low, high, cut_low, cut_high, first, self.sign)
 
     def _parts(
         self, node: _Node, low: Floats, high: Floats, cut_low: Floats, cut_high: Floats, first: int, order: int

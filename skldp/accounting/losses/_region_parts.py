@@ -126,10 +126,7 @@ _CLIMB_STEPS = 20
 
 
 class RegionChoices:
-    """Resumable best-first search over combinations of integer columns.
-
-    Shapes: `slopes` (n,); `point` (d,).
-    """
+    """Resumable best-first search over combinations of integer columns. Shapes: `slopes` (n,); `point` (d,)."""
 
     def __init__(self, law: AnswerLaw, sign: int, problem: SigmoidSum, slopes: Floats, start: float) -> None:
         assert law.region is not None

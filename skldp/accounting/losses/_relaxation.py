@@ -35,10 +35,8 @@ _MAX_STEPS = 16
 def dual_bound(
     problem: SigmoidSum, multipliers: Floats, low: Floats, high: Floats, offset: Floats | None = None
 ) -> Floats:
-    """Return upper bounds of the sum over nodes, valid for any multipliers.
-
-    Shapes: multipliers, low, high (k, n), offset (k, n); returns (k,).
-    """
+    """Return upper bounds of the sum over nodes, valid for any multipliers."""
+    # Shapes: multipliers, low, high (k, n), offset (k, n); returns (k,).
     height = problem.conjugate(multipliers, low, high)
     scaled = multipliers * problem.count
     tilt = np.abs(scaled @ problem.weights).sum(axis=1)
@@ -84,10 +82,7 @@ def relaxed(
 
 
 class _Path:
-    """State of each node's interior-point search.
-
-    Shapes: `point` (k, d); `slopes` (k, n); `gap` (k,).
-    """
+    """State of each node's interior-point search. Shapes: `point` (k, d); `slopes` (k, n); `gap` (k,)."""
 
     def __init__(
         self, problem: SigmoidSum, low: Floats, high: Floats, tangent: Floats, start: Floats, offset: Floats
@@ -213,10 +208,7 @@ class Roots:
 
 
 class DualBranching:
-    """Resumable best-first search.
-
-    Shapes: `point` (d,); `multipliers` (n_nodes, n).
-    """
+    """Resumable best-first search. Shapes: `point` (d,); `multipliers` (n_nodes, n)."""
 
     def __init__(
         self, problem: SigmoidSum, start: tuple[float, Floats], goal: float = -np.inf, roots: Roots | None = None

@@ -93,8 +93,6 @@ class OneHotMechanism(CategoryMechanism):
 class UnaryEncoding(OneHotMechanism):
     r"""Unary encoding: one bit per category, each flipped independently, symmetric (SUE, RAPPOR) or optimized (OUE).
 
-    The bit of the true category is 1 with probability p, any other bit with q, rounded up to an integer out of 2^64:
-
     .. math:: \text{SUE: } p = \frac{e^{\varepsilon/2}}{e^{\varepsilon/2} + 1},\ q = 1 - p; \qquad
               \text{OUE: } p = \frac12,\ q = \frac{1}{e^\varepsilon + 1}; \qquad
               e^\varepsilon = \frac{p (1 - q)}{(1 - p) q}
@@ -173,15 +171,10 @@ class _Favouring(OneHotMechanism):
 
 @dataclass(frozen=True)
 class SubsetSelection(_Favouring):
-    r"""Subset selection: a set of fixed size that contains the true category more often than any other one.
-
-    A set of w categories holds the true one with probability p; all sets with it are equally likely, and all sets
-    without it. Any single other category is in the set with probability q:
+    r"""Subset selection: a set of w categories that holds the true one with probability p, any other one with q.
 
     .. math:: w = \max\Bigl(1, \Bigl[\frac{k}{e^\varepsilon + 1}\Bigr]\Bigr), \quad
               p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}
-
-    1 - p is rounded up to an integer out of 2^64. At w = 1 this is k-ary randomized response.
 
     Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
     Transactions on Information Theory 2018.
@@ -220,11 +213,7 @@ class SubsetSelection(_Favouring):
 
 @dataclass(frozen=True)
 class OneHotHadamard(_Favouring):
-    r"""Hadamard response, whose report is released as the bits of all categories that it supports.
-
-    There are K reports, the least power of two above k. Category x belongs to the row 1 + x of the Hadamard matrix of
-    order K (Sylvester's). Its own are the K / 2 reports where the row is 1, together with probability p; 1 - p is
-    rounded up to an integer out of 2^64.
+    """Hadamard response of one block, whose report is released as the bits of all categories that it supports.
 
     Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and with little
     communication", AISTATS 2019, Section 3.
@@ -248,18 +237,12 @@ class OneHotHadamard(_Favouring):
 class OneHotLocalHashing(OneHotMechanism):
     r"""Optimized local hashing, whose report is released as the bits of all categories that it supports.
 
-    The number g of buckets is prime, and a category x has m digits :math:`x_i` to base g. A hash function is a uniform
-    number a from 1 to :math:`g^m - 1`, with digits :math:`a_i`. The answer y is randomized response over g buckets:
+    The hash functions are linear, :math:`h_a(x) = \sum_i a_i x_i \bmod g` over digits to a prime base g next to
+    :math:`e^\varepsilon + 1`. Of all of them, :math:`c = (g^{m - 1} - 1) / (g^m - 1)` map two categories to one bucket.
 
-    .. math:: h_a(x) = \sum_i a_i x_i \bmod g, \quad P(y = h_a(x)) = p = \frac{e^\varepsilon}{e^\varepsilon + g - 1},
-              \quad P(h_a(x) = h_a(x')) = c = \frac{g^{m - 1} - 1}{g^m - 1} \text{ for all } x \ne x'
-
-    Any other category is supported with probability :math:`q = c p + (1 - c) (1 - p) / (g - 1)` exactly. g is the prime
-    next to :math:`e^\varepsilon + 1` with the smaller variance, at most 4093.
-
-    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017,
-    Section 4.4; Carter and Wegman, "Universal classes of hash functions", Journal of Computer and System Sciences,
-    1979; Feldman, Nelson, Nguyen and Talwar, "Private frequency estimation via projective geometry", ICML 2022.
+    Wang, Blocki, Li and Jha, USENIX Security 2017, Section 4.4; Carter and Wegman, "Universal classes of hash
+    functions", Journal of Computer and System Sciences, 1979; Feldman, Nelson, Nguyen and Talwar, "Private frequency
+    estimation via projective geometry", ICML 2022.
     """
 
     _most_classes: ClassVar[int | None] = 2**20

@@ -28,15 +28,7 @@ _ROUNDING = 2.0**-47
 
 
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> float:
-    r"""Return the least delta of Gaussian noise, rounded up.
-
-    .. math:: \delta = \Phi\Bigl(\frac{D}{2\sigma} - \frac{\varepsilon \sigma}{D}\Bigr)
-                       - e^\varepsilon \Phi\Bigl(-\frac{D}{2\sigma} - \frac{\varepsilon \sigma}{D}\Bigr)
-
-    computed from scaled complementary error functions, which keeps its digits where it is tiny.
-
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8.
-    """
+    """Return the least delta of Gaussian noise, rounded up: Balle and Wang, ICML 2018, Theorem 8."""
     half, shift = sensitivity / (2 * sigma), epsilon * sigma / sensitivity
     upper = (shift - half) / math.sqrt(2)
     if upper < -20:
@@ -48,10 +40,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
 
 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    r"""Return the least standard deviation of Gaussian noise that is (epsilon, delta)-private, rounded up.
-
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
-    """
+    """Return the least standard deviation of Gaussian noise that is (epsilon, delta)-private, rounded up."""
     low, high = 1.0, 1.0
     while gaussian_delta(high, epsilon) > delta:
         high *= 2
@@ -104,13 +93,11 @@ class _LatticeNoise(UnitMechanism):
         return 2.0**-self.lattice_exponent
 
     def variance(self, x: npt.ArrayLike) -> Floats:
-        """Return the variance of noise and rounding, element by element."""
         part = _position(unit_values(x), self.lattice_exponent)[1] * 2.0**-64
         return self.step**2 * (self._noise_variance + part * (1 - part))
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
-        """Coefficients of the noise, with rounding in mid-step."""
         return self.step**2 * (self._noise_variance + 0.25), 0.0, 0.0
 
     def log_likelihood(self, output: npt.ArrayLike, x: npt.ArrayLike) -> Floats:

@@ -51,12 +51,7 @@ _SINGLE_RADII = (1e-30, 1e30)
 
 
 def worst_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled: int) -> float:
-    r"""Return the largest variance over x of one feature of [-1, 1], of which k of d are released times d / k.
-
-    .. math:: \mathrm{Var}(x) = \tfrac{d}{k} (\mathrm{Var}_1(x) + x^2) - x^2
-
-    where the mechanism of the released ones has the variance :math:`\mathrm{Var}_1`.
-    """
+    r"""Return the largest variance of one feature of [-1, 1], of which k of d are released times d / k."""
     scale = n_features / n_sampled
     if scale == 1:
         return mechanism.worst_variance
@@ -98,12 +93,10 @@ class BoundedFeatures(SampledFeatures):
 
     @cached_property
     def domain(self) -> Box:
-        """The declared bounds."""
         return Box(self.low, self.high)
 
     @cached_property
     def center(self) -> Floats:
-        """The middle of each feature's bounds."""
         return self.domain.center
 
     @property
@@ -117,7 +110,6 @@ class BoundedFeatures(SampledFeatures):
         return self.radius**2 * worst_sampled_variance(self.mechanism, self.n_outputs, self.n_sampled)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the exact guarantee of one row."""
         of_one = self.mechanism.guarantee()
         n_releases = self.n_sampled // self.mechanism.n_outputs
         alone = of_one.epsilon if self.mechanism.n_outputs == 1 else None
@@ -132,17 +124,14 @@ class BoundedFeatures(SampledFeatures):
 
     @property
     def integer_law(self) -> IntegerLaw:
-        """The law of a released feature, or of all of them where some are sampled."""
         return sampled_law(self.n_outputs, self.n_sampled, self.mechanism.integer_law)
 
     @property
     def device_law(self) -> IntegerLaw:
-        """As `integer_law`, of the mechanism's `device_law`."""
         return sampled_law(self.n_outputs, self.n_sampled, self.mechanism.device_law)
 
     @property
     def zcdp(self) -> Fraction | None:
-        r"""The :math:`\rho` of one row: the sum over its releases."""
         of_one = self.mechanism.zcdp
         return None if of_one is None else of_one * (self.n_sampled // self.mechanism.n_outputs)
 
@@ -211,9 +200,7 @@ def number_of_sampled_features(
 ) -> int:
     """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
 
-    ``"auto"`` is all of them for mechanisms that release features together. For others it is one for each 2.5 of
-    epsilon (Wang et al., "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019,
-    Equation 12) or one more, whichever has the smaller variance; at least one and at most all.
+    ``"auto"`` is one for each 2.5 of epsilon (Wang et al., ICDE 2019, Equation 12) or one more, by variance.
     """
     if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
@@ -291,15 +278,11 @@ _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 class NumberOrMissing(RowMechanism):
     r"""Mechanism of one number within bounds that may be missing, which is NaN.
 
-    `unit` is M, the mechanism of one number. Let p and q be the probabilities of the answer "missing" for a missing and
-    for a present number, `told_count` and `hidden_count` out of 2^64. Any other answer is :math:`M(x)`, or :math:`M(0)`
-    for a missing one. The worst-case loss is the largest of
+    A missing number is answered as missing for `told_count` words, another for `hidden_count`; other answers are those
+    of `unit` to the number, or to 0. With chances p and q, the worst-case loss is the largest of
 
     .. math:: \ln \frac pq, \quad \ln \frac{1 - q}{1 - p} + \max_{x, z} \ln \frac{P(M(x) = z)}{P(M(0) = z)},
-              \quad \varepsilon_M,
-
-    and the first two are made equal to epsilon. Released distances from the middle are unbiased after division by 1 -
-    q.
+              \quad \varepsilon_M.
     """
 
     values: Column
@@ -355,7 +338,6 @@ class NumberOrMissing(RowMechanism):
         return _variance(self.unit, self.told_probability, self.hidden_probability)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the exact guarantee of one number and of whether it is missing."""
         basis = "a number or that it is missing; exact, from the sampled integers"
         return PrivacyGuarantee(self.exact_epsilon, stated=self.stated, basis=basis)
 

@@ -17,18 +17,7 @@ _MOST_STEPS = 512
 
 @dataclass(frozen=True)
 class DistributionEstimate:
-    """Maximum likelihood estimate of the shares of bins: at least 0, with sum 1.
-
-    Its bias vanishes as the number of answers grows.
-
-    Attributes
-    ----------
-    edges : ndarray of shape (n_bins + 1,)
-        The first and the last bin are half as wide as the others.
-    shares : ndarray of shape (n_bins,)
-    n : int
-        Number of answers.
-    """
+    """Maximum likelihood estimate of the shares of bins from n answers; the outer bins are half as wide."""
 
     edges: Floats
     shares: Floats
@@ -58,23 +47,16 @@ class DistributionEstimate:
 
 
 def ramp_width(law: LatticeLaw, n: float) -> float:
-    r"""Return the width of the ramps that shares of n answers are estimated with, as a part of the bounds.
+    r"""Return the width w of the ramps that shares of n answers are estimated with, as a part of the bounds.
 
-    No score has the share below a point as its mean, but the mean of such shares over a ramp of width w. With T words,
-    an extra weight e and an inner interval of m cells that moves over r cells as the number passes the bounds, its
-    standard error for evenly spread answers is :math:`\sigma = T / (2 e \sqrt{n m r w})`. If numbers in the ramp are f
-    times as dense as evenly spread ones, the bias is :math:`f w / 2`. The rule is :math:`w = \sigma / 20`: a bias of
-    f/40 such errors.
+    With numbers f times as dense as evenly spread ones, the bias is :math:`f w / 2`: f/40 standard errors.
     """
     # A ramp is at least some cells wide.
     return float(np.clip((0.0025 * _unit_variance(law) / n) ** (1 / 3), 4 / law.reach, 0.125))
 
 
 def quantile_knots(law: LatticeLaw, n: float) -> Floats:
-    """Return knots of [-1, 1] to read quantiles of n answers from.
-
-    The distance is a fifth of the standard error of the share up to a knot, for evenly spread answers.
-    """
+    """Return knots of [-1, 1] to read quantiles of n answers from, a fifth of a standard error apart."""
     n_steps = math.ceil((n / (0.04 * _unit_variance(law))) ** (1 / 3))
     return np.linspace(-1.0, 1.0, max(4, min(n_steps, _MOST_STEPS)) + 1)
 
@@ -166,16 +148,10 @@ def ascend(
     *,
     part: float = 1 / 8,
 ) -> Floats:
-    """Maximize the likelihood of shares by expectation and maximization, for a response given by its two products.
+    """Maximize the likelihood of shares, for a response given by its two products, until at most the slack is left.
 
-    Two steps are extrapolated along their difference, by their length over its change; an extrapolation that is less
-    likely is dropped. For n answers, no shares have a log-likelihood above the present one by more than n times the
-    excess over 1 of the largest factor of the next step. Steps end where at most `part` of half the number of inputs is
-    left.
-
-    Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics 1983, Theorem 4.1; Varadhan
-    and Roland, "Simple and globally convergent methods for accelerating the convergence of any EM algorithm",
-    Scandinavian Journal of Statistics 2008, scheme S3.
+    Expectation and maximization, with steps extrapolated as in Varadhan and Roland, Scandinavian Journal of Statistics
+    2008, scheme S3, and the bound of Lindsay, Annals of Statistics 1983, Theorem 4.1, on what is left.
     """
     slack = part * n_inputs / 2
     n, shares = float(counts.sum()), np.full(n_inputs, 1 / n_inputs) if start is None else start

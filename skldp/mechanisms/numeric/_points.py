@@ -53,7 +53,6 @@ class Points(UnitLawMechanism):
 
     @cached_property
     def integer_law(self) -> PointsLaw:
-        """The law of the rounded solution."""
         if self.epsilon < _FEW_EPSILON:
             slope = duchi(self.epsilon).slope
             return PointsLaw(2, (-1, 1), (2**63 + slope, 2**63 - slope))
@@ -61,7 +60,6 @@ class Points(UnitLawMechanism):
 
     @property
     def exact_epsilon(self) -> float:
-        """The largest log ratio of an answer's counts at two points."""
         return self.integer_law.epsilon
 
     @property

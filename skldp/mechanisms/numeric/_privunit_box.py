@@ -40,21 +40,17 @@ class PrivUnitBox(JointMechanism):
 
     @cached_property
     def device_law(self) -> IntegerLaw:
-        """The law that a device samples, on random directions; see :meth:`PrivUnit.closest_law`."""
         return self.inner.sphere.closest_law(self.n_outputs, self.n_outputs)
 
     @property
     def exact_epsilon(self) -> float:
-        """The epsilon of PrivUnit, from its density ratio."""
         return self.inner.guarantee().epsilon
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of PrivUnit."""
         return self.inner.guarantee()
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
-        """R^2 b, 0 and a - b - 1."""
         along, across = self.inner.second_moments()
         return self.n_values * across, 0.0, along - across - 1
 

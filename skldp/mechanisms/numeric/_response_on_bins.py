@@ -19,11 +19,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 from skldp.mechanisms.categorical._frequency import (
     checked_prior,
-    clean_probabilities,
-    estimate_frequencies,
-    project_onto_simplex,
 )
-from skldp.mechanisms.categorical._one_hot import UnaryEncoding
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 
 # A coarse prior is divided into at least this many equal parts, whose edges are candidates for the bins.
@@ -49,14 +45,9 @@ def refined_prior(prior: tuple[float, ...] | None) -> Floats:
 
 @lru_cache(maxsize=64)
 def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    r"""Return the bins of randomized response on bins that answer with the least expected square error.
+    """Return the bins and answers of randomized response with the least expected square error.
 
-    With k bins and answers :math:`a_j`, the expected loss is the sum over j of
-
-    .. math:: \frac{E[(y - a_j)^2 (e^{-\varepsilon} + (1 - e^{-\varepsilon}) 1\{y \in B_j\})]}
-              {1 + (k - 1) e^{-\varepsilon}}
-
-    Each answer therefore depends on its bin alone. Ghazi et al., ICLR 2023, Theorem 1 and Algorithm 2.
+    Each answer depends on its bin alone. Ghazi et al., ICLR 2023, Theorem 1 and Algorithm 2.
     """
     zeroth, first, second, edges = _moments(refined_prior(prior))
     other = math.exp(-epsilon)
@@ -80,17 +71,10 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 
 @lru_cache(maxsize=64)
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    r"""Return the knots of unbiased randomized response with the least variance.
+    r"""Return the knots of unbiased randomized response with the least variance, a seventh above that of any law.
 
-    Randomized response keeps a knot with probability p and gives each other one with q. Answers :math:`a_j = (v_j - q
-    S) / (p - q)`, with S the sum of the knots, are unbiased. With w_j the probability of knot j,
-
-    .. math:: (p - q)^2 E[a^2] = \sum_j (q + (p - q) w_j) v_j^2 - q^2 S^2 - 2 q (p - q) E[y] S
-
-    where :math:`-S^2 = \min_\lambda \lambda^2 - 2 \lambda S`. For each :math:`\lambda` dynamic programming finds the
-    best knots; the two minimisations alternate from several starts. The best of all unbiased laws has at most about a
-    seventh less variance: Badanidiyuru et al., "Optimal unbiased randomizers for regression with label differential
-    privacy", NeurIPS 2023.
+    With answers :math:`a_j = (v_j - q S) / (p - q)` and :math:`-S^2 = \min_\lambda \lambda^2 - 2 \lambda S`, dynamic
+    programming and the choice of lambda alternate. Badanidiyuru et al., NeurIPS 2023.
     """
     mass = refined_prior(prior)
     zeroth, first, second, edges = _moments(mass)
@@ -164,14 +148,10 @@ _MOST_PARTS = 1024
 
 @dataclass(frozen=True)
 class ResponseOnBins(RowMechanism):
-    """Randomized response on bins: one number within bounds, released as the answer of its bin or of another one.
+    """Randomized response on bins, or unbiased on knots to which a number is rounded at random.
 
-    With ``unbiased=True`` the number is first rounded at random to one of its two neighbours among k knots, which keeps
-    its mean. Steps before the randomized response cannot increase the ratio of two probabilities, so epsilon is that of
-    the response. `prior` has public probabilities of at most 1,024 equal parts of the bounds; None is uniform.
-
-    Ghazi, Kamath, Kumar, Leeman, Manurangsi, Varadarajan and Zhang, "Regression with label differential privacy", ICLR
-    2023, Theorem 1: no mechanism of this epsilon has a smaller expected square error.
+    `prior` has public probabilities of at most 1,024 equal parts of the bounds; None is uniform. Ghazi et al.,
+    "Regression with label differential privacy", ICLR 2023, Theorem 1.
     """
 
     epsilon: float
@@ -191,7 +171,6 @@ class ResponseOnBins(RowMechanism):
 
     @cached_property
     def domain(self) -> Box:
-        """The declared bounds."""
         return Box((self.low,), (self.high,))
 
     @cached_property
@@ -230,7 +209,6 @@ class ResponseOnBins(RowMechanism):
         return self.inner.exact_epsilon
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """Return the exact guarantee of one answer."""
         basis = f"exact, of randomized response over {self.answers.size} answers, from its 64-bit integers"
         return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=float(self.epsilon), basis=basis)
 
@@ -255,22 +233,6 @@ class ResponseOnBins(RowMechanism):
         about = self.answers - self.domain.center[0]
         return np.asarray(law @ about**2 - (law @ about) ** 2)
 
-    def estimate_prior(self, answers: npt.ArrayLike) -> Floats:
-        """Estimate the probabilities of equal parts of the bounds from answers, as a prior for other people."""
-        if self.unbiased:
-            raise ValueError("A prior is estimated from answers of bins; got unbiased=True.")
-        given = self.domain.as_rows(answers).reshape(-1)
-        codes = np.searchsorted(self.answers.astype(given.dtype), given).clip(0, self.answers.size - 1)
-        if not given.size or not (self.answers.astype(given.dtype)[codes] == given).all():
-            raise ValueError("answers must be what this mechanism releases, and at least one; got something else.")
-        shares = np.bincount(codes, minlength=self.answers.size)[None, :] / given.size
-        of_bins = clean_probabilities(shares, self.inner.flip_matrix)[0]
-        n_parts = refined_prior(self.prior).size
-        middles = (np.arange(n_parts) + 0.5) * (2 / n_parts) - 1
-        bins = np.searchsorted(np.asarray(self.unit_bins.places), middles)
-        estimate: Floats = (of_bins / np.bincount(bins, minlength=of_bins.size))[bins]
-        return estimate
-
     @cached_property
     def unit_bins(self) -> AnswerBins:
         """Bins or knots within [-1, 1], and their answers."""
@@ -294,56 +256,3 @@ class ResponseOnBins(RowMechanism):
         drawn = workspace.take("drawn", rows.shape, np.int64)
         self.inner._draw(np.ascontiguousarray(codes, dtype=np.int64), noise, drawn, workspace)
         out[...] = self.answers[drawn]
-
-
-@dataclass(frozen=True)
-class PriorQuestion(RowMechanism):
-    """Optimized unary encoding of a number: a noisy bit for each of equal parts of the bounds."""
-
-    epsilon: float
-    low: float = field(repr=False)
-    high: float = field(repr=False)
-    n_parts: int = 16
-
-    released_dtype: ClassVar[np.dtype] = np.dtype(bool)
-
-    def __post_init__(self) -> None:
-        # Raises on invalid bounds, or an epsilon that is too small.
-        _ = self.domain, self.inner
-
-    @property
-    def n_outputs(self) -> int:
-        """One bit for each part."""
-        return self.n_parts
-
-    @cached_property
-    def domain(self) -> Box:
-        """The declared bounds."""
-        return Box((self.low,), (self.high,))
-
-    @cached_property
-    def inner(self) -> UnaryEncoding:
-        """The bits of the parts."""
-        return UnaryEncoding(float(self.epsilon), self.n_parts, "oue")
-
-    def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """Return the exact guarantee of one answer."""
-        return self.inner.guarantee(unit)
-
-    def estimate(self, answers: npt.ArrayLike) -> Floats:
-        """Estimate the probabilities of the parts from many answers."""
-        bits = np.asarray(answers)
-        frequencies = estimate_frequencies(bits.sum(axis=0), len(bits), self.inner.p, self.inner.q).frequencies
-        estimate: Floats = project_onto_simplex(frequencies[None, :])[0]
-        estimate /= estimate.sum()
-        return estimate
-
-    def _parts(self, rows: np.ndarray) -> Ints:
-        edges = self.domain.center + self.domain.radius * np.linspace(-1, 1, self.n_parts + 1)
-        return np.searchsorted(edges[1:-1], rows, side="right")
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        self.inner._encode(self._parts(rows), out, workspace)
-
-    def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        self.inner._draw(self._parts(rows), noise, out, workspace)

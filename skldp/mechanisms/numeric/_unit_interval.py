@@ -56,12 +56,10 @@ class UnitMechanism(RowMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """Number of values released under one guarantee."""
         return 1
 
     @cached_property
     def domain(self) -> Box:
-        """The numbers from -1 to 1, `n_outputs` in a row."""
         return Box((-1.0,) * self.n_outputs, (1.0,) * self.n_outputs)
 
     @property
@@ -97,12 +95,10 @@ class UnitMechanism(RowMechanism):
         return np.array(exact).reshape(points.shape)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the exact guarantee of one release."""
         basis = "exact, from the sampled integers"
         return PrivacyGuarantee(self.exact_epsilon, stated=float(self.epsilon), basis=basis)
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Correct the squares; products of two numbers have no bias."""
         original = np.array(second_moment, dtype=np.float64)
         np.fill_diagonal(original, self.original_squares(np.diag(original)))
         return original
@@ -150,7 +146,6 @@ class UnitLawMechanism(UnitMechanism):
 
     @cached_property
     def exact_epsilon(self) -> float:
-        """The largest log-likelihood ratio of the sampled law over all pairs of inputs."""
         return log_ratio(*self._law.ratio, in_doubles=True)
 
     @property
@@ -160,11 +155,9 @@ class UnitLawMechanism(UnitMechanism):
 
     @cached_property
     def variance_coefficients(self) -> tuple[float, float, float]:
-        """Coefficients of the law, of the variance or of an upper bound."""
         return self._law.moments
 
     def variance(self, x: npt.ArrayLike) -> Floats:
-        """Return the variance of the released law, element by element."""
         return self._law.variance(unit_values(x))
 
     def output_law(self, x: float) -> tuple[Floats, list[int]]:
@@ -191,5 +184,4 @@ class JointMechanism(UnitMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """The number of values d."""
         return int(self.n_values)

@@ -60,41 +60,22 @@ class Duchi(UnitLawMechanism):
 
 @dataclass(frozen=True)
 class DuchiVector(UnitLawMechanism, JointMechanism):
-    r"""Duchi's mechanism of `n_values` numbers in [-1, 1], released as one vector of signs times a constant B.
+    """Duchi's mechanism of `n_values` numbers in [-1, 1], released as one vector of signs times a constant.
 
-    Each value is first rounded to a sign, :math:`P(v_j = 1) = (1 + x_j) / 2`. The answer is B s, with s uniform on
-    :math:`T^+ = \{s : s \cdot v > 0\}` with probability p, else on :math:`T^- = \{s : s \cdot v \le 0\}`. With
-    C the size of :math:`T^+`, which is :math:`2^{d - 1}`, less :math:`\binom{d}{d / 2} / 2` for even d,
-
-    .. math:: p = \frac{E C}{(E - 1) C + 2^d}, \quad
-              B = \frac{2^d + C (E - 1)}{\binom{d - 1}{\lfloor d / 2 \rfloor} (E - 1)}, \quad E = e^\varepsilon.
-
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018; Wang et al., ICDE
-    2019, Algorithm 1, who put the ties of an even d on both sides, which gives :math:`\ln(1 + e^\varepsilon)` only.
+    Wang et al., ICDE 2019, Algorithm 1, put the ties of an even number of signs on both sides, which costs more.
     """
 
     @cached_property
     def integer_law(self) -> SignsLaw:
-        """The law of p."""
         return duchi_vector(self.epsilon, self.n_outputs)
 
 
 @dataclass(frozen=True)
 class ThreeOutputs(UnitLawMechanism):
-    r"""Three-Outputs: one number in [-1, 1], released as -C, 0 or C.
-
-    With :math:`E = e^\varepsilon` and a from ``three_outputs_zero_probability``,
-
-    .. math::
-        P(0) &= a - a (1 - 1/E) |x|, \quad C = \frac{E (E + 1)}{(E - 1)(E - a)}, \\
-        P(\text{wrong sign}) &= \tfrac{1 - a}{2} - \Bigl(\tfrac{1 - a}{2} - \tfrac{E - a}{E (E + 1)}\Bigr) |x|.
-
-    Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020.
-    """
+    """Three-Outputs: one number in [-1, 1], released as -C, 0 or C (Zhao et al., 2020)."""
 
     @cached_property
     def integer_law(self) -> ThreeAnswersLaw:
-        """The law of both probabilities at 0 and at 1."""
         return three_outputs(self.epsilon)
 
 
@@ -156,19 +137,7 @@ class Piecewise(UnitLawMechanism):
 
 @dataclass(frozen=True)
 class SquareWave(Piecewise):
-    r"""Square wave: the piecewise mechanism of shape :math:`t = 1 / (2 b)`, to estimate distributions.
-
-    For a number v in [0, 1], the paper's answer lies in :math:`[-b, 1 + b]`, with :math:`e^\varepsilon` times the
-    density within b of v:
-
-    .. math:: b = \frac{\varepsilon e^\varepsilon - e^\varepsilon + 1}
-                       {2 e^\varepsilon (e^\varepsilon - 1 - \varepsilon)}
-
-    Here it is scaled so that its mean is the number: releases serve for means and models as well.
-
-    Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local differential privacy",
-    SIGMOD 2020, Section 5.2.
-    """
+    """Square wave of Li et al., SIGMOD 2020, Section 5.2, scaled so that its mean is the number."""
 
     variant: str = field(default="square_wave", init=False, repr=False)
 
@@ -177,11 +146,7 @@ class SquareWave(Piecewise):
 class Hybrid(UnitLawMechanism):
     r"""HM: the Piecewise mechanism with probability :math:`1 - e^{-\varepsilon/2}`, else Duchi's.
 
-    Up to an epsilon of about 0.60935, it is Duchi's alone. Above, its variance is the same for all x:
-
-    .. math:: \frac{h + 3}{3 h (h - 1)} + \frac{(E + 1)^2}{h (E - 1)^2}, \quad h = e^{\varepsilon/2}, E = e^\varepsilon.
-
-    Wang et al., ICDE 2019, Section III-C.
+    Up to an epsilon of about 0.60935, it is Duchi's alone. Wang et al., ICDE 2019, Section III-C.
     """
 
     lattice_bits: int = 24
@@ -192,7 +157,6 @@ class Hybrid(UnitLawMechanism):
 
     @cached_property
     def integer_law(self) -> UnitLaw:
-        """The mixture, or Duchi's law alone."""
         return hybrid(self.epsilon, self.lattice_bits)
 
     @property
@@ -210,5 +174,4 @@ class HybridThreeOutputs(Hybrid):
 
     @cached_property
     def integer_law(self) -> UnitLaw:
-        """The mixture, or the law of Three-Outputs alone."""
         return hybrid_tp(self.epsilon, self.lattice_bits)

@@ -1,10 +1,11 @@
 r"""PrivUnit: the best unbiased release of a direction, or of a vector of bounded norm, under plain LDP."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +119,41 @@ def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> 
 
 
 @dataclass(frozen=True)
-class PrivUnit(RowMechanism):
+class CapMechanism(RowMechanism):
+    """Base class of releases of a direction by a cap, or two, drawn with the probability of a 64-bit integer."""
+
+    n_features: int
+    epsilon: float
+    cap_threshold: int = field(init=False, repr=False)
+    height: float = field(init=False, repr=False)
+    cap_probability: float = field(init=False, repr=False)
+    step: float = field(init=False, repr=False)
+
+    # Larger than usual: the fixed cost of a call is a third of that of a usual block.
+    block_cells: ClassVar[int] = 131_072
+    _least_features: ClassVar[int]
+    _basis: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_dimension(self.n_features, least=self._least_features)
+        check_positive("epsilon", self.epsilon)
+        if self.epsilon < MIN_EPSILON:
+            raise ValueError(f"epsilon must be at least {MIN_EPSILON} for {type(self).__name__}; got {self.epsilon!r}.")
+        for name, value in self._derived(min(float(self.epsilon), MAX_EPSILON)).items():
+            object.__setattr__(self, name, value)
+
+    @abstractmethod
+    def _derived(self, epsilon: float) -> dict[str, Any]:
+        """Return the other fields for an epsilon."""
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Return the guarantee from the sampled integer and caps, rounded up; see :class:`PrivUnit`."""
+        ratio = cap_log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
+        return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=self._basis)
+
+
+@dataclass(frozen=True)
+class PrivUnit(CapMechanism):
     r"""Unbiased epsilon-LDP release of the direction of a vector, with the least variance.
 
     With probability p the release is a uniform point of the cap around the direction, else one of its complement,
@@ -189,23 +224,13 @@ class PrivUnit(RowMechanism):
     (5.0, 0.094, 10.61)
     """
 
-    n_features: int
-    epsilon: float
-    cap_threshold: int = field(init=False, repr=False)
-    height: float = field(init=False, repr=False)
-    cap_probability: float = field(init=False, repr=False)
     scale: float = field(init=False, repr=False)
-    step: float = field(init=False, repr=False)
 
-    # Larger than usual: the fixed cost of a call is a third of that of a usual block.
-    block_cells: ClassVar[int] = 131_072
+    _least_features: ClassVar[int] = 2
+    _basis: ClassVar[str] = "density ratio of PrivUnit in real numbers, drawn in double precision"
 
-    def __post_init__(self) -> None:
-        check_dimension(self.n_features, least=2)
-        check_positive("epsilon", self.epsilon)
-        if self.epsilon < MIN_EPSILON:
-            raise ValueError(f"epsilon must be at least {MIN_EPSILON} for PrivUnit; got {self.epsilon!r}.")
-        d, epsilon = self.n_features, min(float(self.epsilon), MAX_EPSILON)
+    def _derived(self, epsilon: float) -> dict[str, Any]:
+        d = self.n_features
 
         def excess(height: float) -> float:
             return _log_mean(height, cap_probability(height, d), d, epsilon) - math.log1p(-height)
@@ -214,10 +239,8 @@ class PrivUnit(RowMechanism):
         height = cap_height(c, d)
         c = cap_probability(height, d)
         mean = math.exp(_log_mean(height, c, d, cap_log_ratio(threshold, c)))
-        names = ("cap_threshold", "height", "cap_probability", "scale", "step")
-        derived = (threshold, height, c, 1 / mean, public_step(math.sqrt(1 / d) / mean))
-        for name, value in zip(names, derived, strict=True):
-            object.__setattr__(self, name, value)
+        step = public_step(math.sqrt(1 / d) / mean)
+        return {"cap_threshold": threshold, "height": height, "cap_probability": c, "scale": 1 / mean, "step": step}
 
     @property
     def gamma(self) -> float:
@@ -228,12 +251,6 @@ class PrivUnit(RowMechanism):
     def domain(self) -> Anywhere:
         """All vectors: their norms do not matter and are not released."""
         return Anywhere(self.n_features)
-
-    def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee from the sampled integer and cap, rounded up; in real numbers, see the Notes."""
-        ratio = cap_log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
-        basis = "density ratio of PrivUnit in real numbers, drawn in double precision"
-        return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
     @cached_property
     def device_law(self) -> ClosestLaw:
@@ -387,9 +404,6 @@ class PrivUnitBall(RowMechanism):
         of_signs = [self.sphere.log_likelihood(np.column_stack([outputs, s * dropped]), lifted) for s in (1, -1)]
         result: Floats = np.logaddexp(*of_signs) - math.log(2)
         return result
-
-    def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
-        out[...] = rows
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         lifted = lift(rows, self.radius, workspace)

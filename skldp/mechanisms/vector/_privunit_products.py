@@ -3,16 +3,15 @@ r"""PrivUnit for products: the release of an axis, whose mean is the matrix of p
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from skldp._arrays import Floats, Ints
-from skldp._checks import check_dimension, check_positive
 from skldp.domains._domain import Ball
-from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
-from skldp.mechanisms._rows import RowMechanism, Workspace
+from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.vector._multivariate_laplace import (
     cap_height,
     cap_probability,
@@ -21,12 +20,8 @@ from skldp.mechanisms.vector._multivariate_laplace import (
     round_steps,
 )
 from skldp.mechanisms.vector._privunit import (
-    MARGIN,
-    MAX_EPSILON,
-    MIN_EPSILON,
-    PrivUnit,
+    CapMechanism,
     best_caps,
-    cap_log_ratio,
     lift,
     replace_by_directions,
     square_within,
@@ -34,7 +29,7 @@ from skldp.mechanisms.vector._privunit import (
 
 
 @dataclass(frozen=True)
-class PrivUnitProducts(RowMechanism):
+class PrivUnitProducts(CapMechanism):
     r"""Unbiased epsilon-LDP release of the products of all pairs of a vector's numbers, for vectors of norm at most 1.
 
     The release has d (d + 1) / 2 numbers: the upper triangle, row by row, products of two different numbers times
@@ -51,24 +46,15 @@ class PrivUnitProducts(RowMechanism):
     integer p, the caps, precision and rounding are as in :class:`PrivUnit`, around both ends of an axis.
     """
 
-    n_features: int
-    epsilon: float
-    cap_threshold: int = field(init=False, repr=False)
-    height: float = field(init=False, repr=False)
-    cap_probability: float = field(init=False, repr=False)
     mean_square: float = field(init=False, repr=False)
     slope: float = field(init=False, repr=False)
-    step: float = field(init=False, repr=False)
 
-    block_cells = PrivUnit.block_cells
+    _least_features: ClassVar[int] = 1
+    _basis: ClassVar[str] = "density ratio of PrivUnit for products in real numbers, drawn in double precision"
 
-    def __post_init__(self) -> None:
-        check_dimension(self.n_features, least=1)
-        check_positive("epsilon", self.epsilon)
-        if self.epsilon < MIN_EPSILON:
-            raise ValueError(f"epsilon must be at least {MIN_EPSILON} for PrivUnitProducts; got {self.epsilon!r}.")
+    def _derived(self, epsilon: float) -> dict[str, Any]:
         # D in the notes.
-        d, fall = self.n_features + 1, math.exp(-min(float(self.epsilon), MAX_EPSILON))
+        d, fall = self.n_features + 1, math.exp(-epsilon)
 
         def excess(height: float) -> float:
             inside, c = 2 * square_within(height, d), 2 * cap_probability(height, d)
@@ -81,9 +67,8 @@ class PrivUnitProducts(RowMechanism):
         square = p / c * inside + (1 - p) / (1 - c) * (1 / d - inside)
         slope = (d * square - 1) / (d - 1)
         names = ("cap_threshold", "height", "cap_probability", "mean_square", "slope", "step")
-        spread = math.sqrt(1 / (d * (d + 2))) / slope
-        for name, value in zip(names, (threshold, height, c, square, slope, public_step(spread)), strict=True):
-            object.__setattr__(self, name, value)
+        step = public_step(math.sqrt(1 / (d * (d + 2))) / slope)
+        return dict(zip(names, (threshold, height, c, square, slope, step), strict=True))
 
     @cached_property
     def domain(self) -> Ball:
@@ -108,12 +93,6 @@ class PrivUnitProducts(RowMechanism):
         """
         d = self.n_features + 1
         return (1 - 1 / d) * (1 / self.slope**2 - 1) / (d * (d + 1) / 2 - 1)
-
-    def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee from the sampled integer and caps, rounded up; in real numbers, as for PrivUnit."""
-        ratio = cap_log_ratio(self.cap_threshold, self.cap_probability) + MARGIN / 2
-        basis = "density ratio of PrivUnit for products in real numbers, drawn in double precision"
-        return PrivacyGuarantee(ratio, stated=float(self.epsilon), basis=basis)
 
     def fourth_moments(self) -> tuple[float, float, float]:
         r"""Return the coefficients of the fourth moments of the axis.
