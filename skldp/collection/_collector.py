@@ -143,21 +143,19 @@ class Collector(ReportStore):
         _check_form(consistent)
         of = self._among(field, by=by, where=where)
         groups = (one for one in self.policy.fields if one.kind in ("numbers", "vector"))
-        several: Any = next((one for one in groups if field in one.names), None)
-        whole: Any = several or of._number(field)
-        what = f"mean of {field}"
-        if whole.kind == "vector":
-            labels = [f"{field}[{i}]" for i in range(whole.law.n_values)]
-            means, bound = partial(of._raw_means, whole, level, what, labels), whole.bound or 1.0
-            return of._grouped(lambda weights: means(weights).scaled(bound), (field,), by, where, several=True)
-        place = whole.names.index(field)
-        column = whole.columns[place]
+        whole: Any = next((one for one in groups if field in one.names), None) or of._number(field)
+        what, place = f"mean of {field}", whole.names.index(field)
+        is_vector = whole.kind == "vector"
+        labels = [f"{field}[{i}]" for i in range(whole.law.n_values)] if is_vector else whole.names
 
         def one(weights: Scores) -> SurveyEstimate:
-            raw = of._raw_means(whole, level, what, whole.names, weights).only([place], [field], what)
-            return raw.scaled(column.radius, column.center)
+            raw = of._raw_means(whole, level, what, labels, weights)
+            if is_vector:
+                return raw.scaled(whole.bound or 1.0)
+            return raw.only([place], [field], what).scaled(whole.columns[place].radius, whole.columns[place].center)
 
-        return mean_of(column, of._grouped(one, (whole.name,), by, where), consistent)
+        made = of._grouped(one, whole.name, by, where, several=is_vector)
+        return made if is_vector else mean_of(whole.columns[place], made, consistent)
 
     def variance(
         self,
@@ -181,9 +179,8 @@ class Collector(ReportStore):
         def one(weights: Scores) -> SurveyEstimate:
             return variance(*scores, weights, level, f"variance of {field}").scaled(number.column.radius**2)
 
-        return noted(
-            within(of._grouped(one, (field,), by, where), 0.0, number.column.radius**2, consistent), number.column
-        )
+        made = within(of._grouped(one, field, by, where), 0.0, number.column.radius**2, consistent)
+        return noted(made, number.column)
 
     def frequencies(
         self,
@@ -227,8 +224,7 @@ class Collector(ReportStore):
         of = self._among(field, by=by, where=where)
         likeliest = partial(likeliest_codes, category.law, of._answers[field])
         scores, labels = CodeScores(category.law), value_labels(category.column.values)
-        made = of._shares(field, scores, "shares", labels, consistent, likeliest, by, where, level)
-        return noted(made, category.column)
+        return of._shares(category, scores, labels, likeliest, consistent, by, where, level)
 
     def table(
         self, field: str, other: str, *, consistent: Literal["project"] | None = "project", level: float = 0.95
@@ -297,8 +293,7 @@ class Collector(ReportStore):
             inner = np.ceil(own.edges[1:-1]) - 0.5 if number.column.whole else own.edges[1:-1]
             return np.diff(found.cumulative(inner), prepend=0.0, append=1.0)
 
-        made = of._shares(field, own.scores, "shares", own.labels, consistent, likeliest, by, where, level)
-        return noted(made, number.column)
+        return of._shares(number, own.scores, own.labels, likeliest, consistent, by, where, level)
 
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
@@ -379,27 +374,21 @@ class Collector(ReportStore):
         self, field: Any, level: float = 0.95, consistent: Literal["project"] | None = "project"
     ) -> list[tuple[SurveyEstimate, bool]]:
         """Return the default estimates of a field, each with whether it is drawn; none for fewer than two answers."""
-        if (
-            self.policy.n_sampled is not None
-            and asked_of(self.policy, self._columns)[:, self.policy.fields.index(field)].sum() < 2
-        ):
+        how = {"consistent": consistent, "level": level}
+        place = self.policy.fields.index(field)
+        if self.policy.n_sampled is not None and asked_of(self.policy, self._columns)[:, place].sum() < 2:
             return []
-        if field.kind == "category":
-            return [(self.frequencies(field.name, consistent=consistent, level=level), True)]
         if field.kind == "numbers":
             return [(one, False) for one in self._group_means(field, level, consistent)]
-        if field.kind == "vector":
-            return [(self.mean(field.name, level=level), False)]
-        if field.kind == "pair":
-            return [(self.table(*field.names, consistent=consistent, level=level), False)]
+        only: dict[str, Any] = {"category": self.frequencies, "vector": self.mean, "pair": self.table}
+        if field.kind in only:
+            return [(only[field.kind](*field.names, **how), field.kind == "category")]
         found = []
-        mean, histogram, variance = (
-            partial(one, consistent=consistent) for one in (self.mean, self.histogram, self.variance)
-        )
-        for estimate, drawn in (mean, False), (histogram, True), (self.quantiles, False), (variance, False):
+        for name in "mean", "histogram", "quantiles", "variance":
+            own = {"level": level} if name == "quantiles" else how
             # A law may not identify an estimate.
             with suppress(ValueError):
-                found.append((estimate(field.name, level=level), drawn))
+                found.append((getattr(self, name)(field.name, **own), name == "histogram"))
         return found
 
     def _is_paired(self, name: str) -> bool:
@@ -487,12 +476,11 @@ class Collector(ReportStore):
 
     def _shares(
         self,
-        field: str,
+        field: Field,
         scores: PartScores,
-        what: str,
         labels: Sequence[str],
+        likeliest: Callable[[], npt.NDArray[np.float64]],
         consistent: _Consistent,
-        likeliest: Callable[[], npt.NDArray[np.float64]] | None,
         by: str | None,
         where: Mapping[str, Any] | None,
         level: float,
@@ -500,8 +488,8 @@ class Collector(ReportStore):
         """Estimate the shares of parts of a field."""
         if consistent not in (None, "project", "likelihood"):
             raise ValueError(f"consistent must be None, 'project' or 'likelihood'; got {consistent!r}.")
-        kind = "likeliest " if consistent == "likelihood" else ""
-        answers = self._answers[field]
+        is_likeliest, answers = consistent == "likelihood", self._answers[field.name]
+        what = f"{'likeliest ' * is_likeliest}shares of {field.name}"
 
         def one(weights: Scores) -> SurveyEstimate:
             w = weights.values
@@ -509,17 +497,17 @@ class Collector(ReportStore):
             ab, aa = scores.sums(answers, w**2)
             ends = scores.low, scores.high, weights.low, weights.high
             sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), *ends, scores.two_valued)
-            raw = quotients(sums, self.n_reports, level, f"{kind}{what} of {field}", labels)
-            if likeliest is not None and consistent == "likelihood":
+            raw = quotients(sums, self.n_reports, level, what, labels)
+            if is_likeliest:
                 return made_consistent(raw, likeliest(), np.full(len(labels), np.inf))
             return projected(raw, consistent)
 
-        return self._grouped(one, (field,), by, where, several=True, ungrouped=consistent == "likelihood")
+        return noted(self._grouped(one, field.name, by, where, several=True, ungrouped=is_likeliest), field.column)
 
     def _grouped(
         self,
         estimate: Callable[[Scores], SurveyEstimate],
-        used: Sequence[str],
+        used: str,
         by: str | None,
         where: Mapping[str, Any] | None,
         *,
@@ -529,11 +517,11 @@ class Collector(ReportStore):
         """Estimate for all filtered reports, or for each group."""
         asked = dict(where or {})
         others = [*([] if by is None else [by]), *asked]
-        fields, names = {name: self._field(name) for name in others}, [*used, *others]
+        fields, names = {name: self._field(name) for name in others}, [used, *others]
         if len(set(names)) < len(names):
             # Scores multiply only if their noise is independent.
             raise ValueError(f"Field, group and filter must be different fields; got {names!r}.")
-        if ungrouped and len(names) > len(used):
+        if ungrouped and others:
             raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
         answers = self._answers
         weights = weights_of(fields, answers, asked, self.n_reports)

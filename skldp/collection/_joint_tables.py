@@ -33,8 +33,6 @@ _ROUNDS = 50
 class JointTables:
     """Reports of the pairs of a policy.
 
-    References
-    ----------
     Zhang, Wang, Li, He and Chen, "CALM: consistent adaptive local marginal for marginal release under local
     differential privacy", CCS 2018: one marginal for each person at the whole epsilon, consistency and projection.
     """

@@ -208,18 +208,9 @@ class Sums:
 def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:
     r"""Return ratios of the means of a and b, with intervals.
 
-    Notes
-    -----
-    Scores of two values without weights, such as those of a category, are a binomial number of the higher one. Their
-    interval is Clopper and Pearson's, exact for any n. Other intervals hold the R for which the mean of
-    :math:`a - R b` is within t standard errors of 0 (Fieller's, by Student's law), infinite where the mean of b may be
-    0. The errors are those that the means would have at the ends of the interval; see :func:`at_end`. A standard error
-    is at least the effect that one report can have.
-
-    References
-    ----------
-    Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika
-    1934; Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B, 1954.
+    Scores of two values without weights are a binomial number of the higher one, with the exact interval of Clopper and
+    Pearson (Biometrika 1934). Others hold the R for which the mean of :math:`a - R b` is within t standard errors of 0
+    (Fieller, JRSS B 1954), with errors as in :func:`at_end`. A standard error is at least the effect of one report.
     """
     A, B, z = sums.a / n, sums.b / n, _critical(n, level)
     v_aa, v_ab, v_bb = (
@@ -337,11 +328,7 @@ def quantile_estimate(
 ) -> SurveyEstimate:
     r"""Return quantiles of the maximum-likelihood distribution, with intervals from those of unbiased shares.
 
-    Shapes: upto (n_knots - 1,), ends (n_knots,).
-
-    Notes
-    -----
-    A number q is the quantile of level p if :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which
+    Shapes: upto (n_knots - 1,), ends (n_knots,). A number q is the quantile of level p if :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which
     neither of these is refuted by the interval of an unbiased share that bounds it, moved to the nearest ascending
     shares. It supposes nothing of how numbers are spread between knots, which the likeliest shares do.
     """
@@ -379,17 +366,11 @@ def _critical(n: int, level: float) -> float:
 
 
 def at_end(variance: Any, distance: Any, n: float, z: float) -> Any:
-    r"""Return the variance of a mean of n scores where the mean is as far off as the end of its interval.
+    r"""Return the variance of a mean of n scores at the end of its interval (Wilson, JASA 1927, for a category).
 
     A mean that is :math:`\delta` farther by scores at the given distance D, which few people have and perhaps none of
     these n, has scores of the variance :math:`v + \delta (D - v / D)`. The end is at
-    :math:`\delta^2 = z^2 (v + \delta (D - v / D)) / n`, which for a category is that of Wilson's interval. An error
-    at the estimate itself is 0 where all scores are alike.
-
-    References
-    ----------
-    Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American Statistical
-    Association 1927.
+    :math:`\delta^2 = z^2 (v + \delta (D - v / D)) / n`. An error at the estimate itself is 0 where all scores are alike.
     """
     of_one = n * np.maximum(variance, 0.0)
     gain = np.maximum(distance - of_one / np.where(distance > 0, distance, np.inf), 0.0)

@@ -24,7 +24,7 @@ from skldp.domains._domain import Box, Domain
 from skldp.estimators._base import LEDGER, warn_moved_rows
 from skldp.estimators._from_estimator import imputed_values, query_from_estimator
 from skldp.estimators._guarantee_mixin import GuaranteeMixin
-from skldp.estimators._ledgers import LedgerMixin, split_ids
+from skldp.estimators._ledgers import LedgerMixin, joblib_workers, split_ids
 from skldp.estimators._query_results import QueryPreview, QueryResult, prior_of, warn_of_nobody
 from skldp.estimators._routing import RoutingMixin
 from skldp.estimators._validation import (
@@ -147,9 +147,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     share a ledger must have the same features in the same order. A scaler that is fitted again belongs into
     `estimator`, not before this step. For values that change over time, use a ledger with ``rule="basic"``.
 
-    **Progress.** Besides `verbose`, scikit-learn's callbacks (1.9 and later) are notified of each history that is
-    certified: ``survey.set_callbacks(ProgressBar())``. A callback that raises stops the query before any answer.
-
     A fitted filter that has asked people cannot be fitted with another ledger, where their budgets would begin anew.
     Clone it for another population.
 
@@ -271,7 +268,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             basis=f"budget of each {who}, whatever they are asked; rule {ledger.rule!r}",
             seeded=self.seed is not None,
         )
-        self._notify_fit()
         return self
 
     def query(
@@ -412,7 +408,9 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         self._check_unchanged()
         self._check_same_ledger()
         self.ledger_._state.declare(self._declaration)
-        found = self.ledger_.would_answer(self.query_, ids, repeat=repeat, workers=self._workers())
+        found = self.ledger_.would_answer(
+            self.query_, ids, repeat=repeat, workers=joblib_workers(self.n_jobs, show=self.verbose)
+        )
         n_people, n_answers = found.accepted.size, int(np.count_nonzero(found.accepted))
         remaining = np.maximum(self.ledger_.epsilon - found.losses, 0.0)
         error = self.query_.expected_error(n_answers, self.prior_)
@@ -432,7 +430,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         # Refusals come before the first look at a value. After validation, only the answers depend on values.
         self._check_unchanged()
         self._check_same_ledger()
-        workers = self._workers()
+        workers = joblib_workers(self.n_jobs, show=self.verbose)
         if key is not None and ids is None and self.ids is None:
             # A key that is taken would reveal that the rows are those of the first call.
             raise ValueError("An idempotency key goes with people who have ids: without, a row is a person.")

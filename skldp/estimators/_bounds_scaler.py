@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.domains._domain import Box, round_inward
 from skldp.estimators._base import warn_moved_rows
-from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
     FLOATS,
@@ -70,7 +69,6 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     1.0
     """
 
-    _get_doc_link = doc_link
     __sklearn_clone__ = in_family
     _parameter_constraints: dict = {"bounds": BOUNDS_BY_COLUMN, "feature_range": BOUNDS_BY_COLUMN}
 

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from skldp._checks import is_number
 from skldp.domains._column import Column
 from skldp.estimators._base import warn_out_of_domain
-from skldp.estimators._guarantee_mixin import doc_link
 from skldp.estimators._schema import check_feature_names, check_unknown, columns_of, read_schema, schema_by_column
 from skldp.estimators._validation import StrOptions, fit_context, in_family, validate_finite, validate_mixed
 
@@ -94,7 +93,6 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     ['age', 'city_Bonn', 'city_Kiel', 'city_Ulm']
     """
 
-    _get_doc_link = doc_link
     __sklearn_clone__ = in_family
     _parameter_constraints: dict = {
         "schema": [dict, tuple, str],

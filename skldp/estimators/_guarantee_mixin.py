@@ -3,8 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, wraps
-from importlib import metadata
+from functools import wraps
 from inspect import Parameter, getattr_static, signature
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -20,23 +19,6 @@ from skldp._tables import in_html
 from skldp.estimators._validation import in_family, warn
 from skldp.exceptions import ChangedAfterFitError, LearntDomainWarning, PrivacyGuaranteeWarning
 from skldp.mechanisms._guarantee import PUBLISHED_DELTA, PrivacyGuarantee
-
-
-@cache
-def documentation() -> str:
-    """Return the address of the documentation in the package's metadata, or ""."""
-    try:
-        declared = metadata.metadata("skldp").get_all("Project-URL") or []
-    except metadata.PackageNotFoundError:
-        return ""
-    return dict(entry.split(", ", 1) for entry in declared).get("Documentation", "").rstrip("/")
-
-
-def doc_link(estimator: Any) -> str:
-    """Return the address of an estimator's page in the reference, or ""."""
-    # A class that a user derives has no page.
-    known = documentation() if type(estimator).__module__.startswith("skldp.") else ""
-    return known and f"{known}/reference/generated/skldp.{type(estimator).__name__}.html"
 
 
 def box(estimator: Any, caption: str) -> Any:
@@ -56,15 +38,8 @@ def box(estimator: Any, caption: str) -> Any:
 
 
 def _block(kind: str, estimators: Any, names: Any, details: Any, caption: str | None = None) -> Any:
-    block = SimpleNamespace(
-        kind=kind,
-        estimators=estimators,
-        names=names,
-        name_details=details,
-        name_caption=caption,
-        doc_link_label=None,
-        dash_wrapped=False,
-    )
+    shown = {"names": names, "name_details": details, "name_caption": caption, "doc_link_label": None}
+    block = SimpleNamespace(kind=kind, estimators=estimators, dash_wrapped=False, **shown)
     block._sk_visual_block_ = lambda: block
     return block
 
@@ -85,7 +60,6 @@ class GuaranteeMixin:
     _hidden_attributes = frozenset({"classes_", "categories_", "columns_"})
     # Why methods are absent, by name.
     _absent: ClassVar[dict[str, str]] = {}
-    _get_doc_link = doc_link
     # How a composite counts the step: one that learns from what others released, one that releases the targets of
     # an inner estimator, one whose input is labels.
     _learns_from_releases: ClassVar[bool] = False

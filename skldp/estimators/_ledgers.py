@@ -6,7 +6,7 @@ Without a given ledger, an estimator and all its clones share ledgers in memory,
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -21,31 +21,14 @@ from skldp.estimators._validation import warn
 from skldp.exceptions import LedgerError, RowIdentityWarning
 from skldp.laws._person_ids import distinct_ids
 
-# Experimental in scikit-learn 1.9.
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stand-in for scikit-learn before 1.9, without ``set_callbacks``."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Return the method unchanged."""
-        return method
-
-
-def joblib_workers(
-    n_jobs: int | None, *, show: bool = False, notify: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
+def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., Any]:
     """Return a map over histories by joblib's workers, with an optional progress bar."""
-    watchers = [watch for watch in (_progress_bar() if show else None, notify) if watch is not None]
+    track = _progress_bar() if show else None
 
     def workers(function, items):
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator" if watchers else "list")
-        found = parallel(delayed(function)(item) for item in items)
-        for watch in watchers:
-            found = watch(found, len(items))
-        return found
+        found = Parallel(n_jobs=n_jobs, return_as="generator" if show else "list")(map(delayed(function), items))
+        return found if track is None else track(found, len(items))
 
     return workers
 
@@ -70,31 +53,8 @@ _ID_SOURCES = (
 )
 
 
-class LedgerMixin(CallbackSupportMixin, BaseEstimator):
-    """Mix-in of estimators that ask people under a ledger: the given one, or one in memory for each set of features.
-
-    They have the parameters `epsilon`, `total_epsilon`, `ledger`, `ids`, `rule`, `tol`, `n_jobs` and `verbose`, and
-    after fit `ledger_` and `_queries`, the queries of all fits. scikit-learn's callbacks receive the number of
-    histories and of those that are certified: never a row, a decision or an answer.
-    """
-
-    def _notify_fit(self) -> None:
-        """Notify callbacks of a finished fit. A search or a pipeline expects it of each step."""
-        if hasattr(self, "_init_callback_context"):
-            self._init_callback_context().call_on_fit_task_begin(estimator=self).call_on_fit_task_end(estimator=self)
-
-    @with_callbacks
-    def _notify_decisions(self, decisions: Iterable[Any], total: int) -> Sequence[Any]:
-        """List decisions as they come in, and notify callbacks of each."""
-        whole = self._init_callback_context("certify", max_subtasks=total).call_on_fit_task_begin(estimator=self)
-        found = []
-        for decision in decisions:
-            found.append(decision)
-            history = whole.subcontext("history").call_on_fit_task_begin(estimator=self)
-            # A callback may request a stop, which a decision cannot obey.
-            history.call_on_fit_task_end(estimator=self)
-        whole.call_on_fit_task_end(estimator=self)
-        return found
+class LedgerMixin(BaseEstimator):
+    """Mix-in of an estimator that asks people under its ledger, or one in memory for each set of features."""
 
     def _people(self, X, ids):
         """Return the features of X, and its ids or None."""
@@ -117,10 +77,6 @@ class LedgerMixin(CallbackSupportMixin, BaseEstimator):
             RowIdentityWarning,
         )
         return X, None
-
-    def _workers(self):
-        notify = self._notify_decisions if vars(self).get("_skl_callbacks") else None
-        return joblib_workers(self.n_jobs, show=self.verbose, notify=notify)
 
     def _find_ledger(self):
         if self.ledger is None:

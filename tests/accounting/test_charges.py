@@ -92,9 +92,6 @@ def test_a_release_is_written_before_it_is_seen_and_the_refused_are_never_drawn(
     assert watched.events == [2, "written", 1, "written"]
     assert found.accepted.tolist() == [False, True, False]
     assert found.rows.shape == (1, 1)
-    assert found.filled(-1).ravel().tolist() == [-1, found.rows[0, 0], -1]
-    with pytest.raises(ValueError, match="must be an integer to fill"):
-        found.filled()
     assert ledger.verify().ok
 
 

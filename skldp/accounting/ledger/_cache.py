@@ -26,7 +26,6 @@ from skldp.accounting.ledger._records import (
     Digest,
     History,
     RecordedRelease,
-    Rows,
     hash_of_erased,
 )
 from skldp.accounting.losses._cohorts import AnswerTable, LinearTable
@@ -278,7 +277,7 @@ def _recorded_query(number: int, content: str) -> Query:
         raise LedgerError(f"The ledger is damaged: query {number} is invalid. {error}") from error
 
 
-def _blocks(answers: Rows) -> Iterator[Block]:
+def _blocks(answers: Any) -> Iterator[Block]:
     """Yield the number, people and outputs of each release."""
     while rows := answers.fetchmany(_ROWS_AT_ONCE):
         flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=3 * len(rows))

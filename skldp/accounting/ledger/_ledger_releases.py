@@ -104,41 +104,11 @@ class LedgerRelease:
         Mask of the given rows that were released. All rows of a person are released, or none.
     n_moved : int
         Number of values clipped to the mechanism's domain. It depends on private values: do not publish it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skldp.accounting.ledger._ledger_releases import LedgerRelease
-    >>> LedgerRelease(np.array([[1.0], [2.0]]), np.array([True, False, True]), 0).filled().ravel()
-    array([ 1., nan,  2.])
     """
 
     rows: npt.NDArray[Any]
     accepted: Bools
     n_moved: int
-
-    def filled(self, value: float = np.nan) -> npt.NDArray[Any]:
-        """Return one row per given row, with `value` for each refused one.
-
-        Parameters
-        ----------
-        value : float, default=NaN
-            Fill value. Use an integer outside the codes for released codes.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_outputs)
-
-        Raises
-        ------
-        ValueError
-            If the released rows are integers and `value` is not.
-        """
-        if self.rows.dtype.kind in "iu" and value != np.floor(value):
-            raise ValueError(f"`value` must be an integer to fill rows of codes; got {value!r}.")
-        filled = np.full((len(self.accepted), *self.rows.shape[1:]), value, dtype=self.rows.dtype)
-        filled[self.accepted] = self.rows
-        return filled
 
 
 class Releasing:

@@ -75,26 +75,11 @@ VIEWS = {
 }
 
 
-class Rows(Protocol):
-    """Result rows of a statement."""
-
-    def fetchone(self) -> Any:
-        """Return the next row, or None."""
-
-    def fetchmany(self, size: int) -> list[Any]:
-        """Return at most the next `size` rows."""
-
-    def fetchall(self) -> list[Any]:
-        """Return all remaining rows."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
 class Connection(Protocol):
     """Connection within a transaction, with named parameters and rows as tuples."""
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows:
-        """Run one statement."""
+    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Any:
+        """Run one statement; the result has fetchone, fetchmany and fetchall."""
 
     def executemany(self, statement: str, parameters: Iterable[Mapping[str, Any]], /) -> Any:
         """Run one statement for each row of parameters."""
@@ -220,7 +205,8 @@ def write_release(
 
 def timed_history(connection: Connection, person: int, until: int) -> list[tuple[int, str, int, int]]:
     """Return one person's answers as (release, time, query number, output), up to a release."""
-    rows = connection.execute(_HISTORY, {"person": person, "until": until}).fetchall()
+    found = connection.execute(_HISTORY, {"person": person, "until": until})
+    rows: list[tuple[int, str, int, int]] = found.fetchall()
     for _, _, query, output in rows:
         _check_answer(query, output)
     return rows
