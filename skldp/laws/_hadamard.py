@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Bools, Floats, Ints
 from skldp.laws._categories import FavouringLaw, bernoulli
-from skldp.laws._integers import MOST_CODES, Answers, Noise, Products, uniform_below
+from skldp.laws._integers import MOST_CODES, AnswerProducts, Answers, Noise, uniform_below
 from skldp.laws._odds import TWO_64
 
 
@@ -106,7 +106,7 @@ class HadamardLaw(FavouringLaw):
         own = table.sum(axis=1, keepdims=True) + hadamard_transform(table)[:, 1:]
         return np.asarray(own.reshape(-1)[: self.n_codes] / 2)
 
-    def products(self, answers: Answers) -> Products:
+    def products(self, answers: Answers) -> AnswerProducts:
         """Return the distinct answers, with their two products, by transforms of the blocks."""
         counts = np.bincount(answers, minlength=self.n_answers).astype(np.float64)
         given = np.flatnonzero(counts).astype(np.int64)
@@ -117,7 +117,7 @@ class HadamardLaw(FavouringLaw):
             signed = hadamard_transform(np.insert(table, 0, 0.0, axis=1))
             return np.asarray((table.sum(axis=1, keepdims=True) + signed).reshape(-1)[given] / 2)
 
-        return Products(counts[given], supported, lambda parts: self.supporting(given, parts))
+        return AnswerProducts(counts[given], supported, lambda parts: self.supporting(given, parts))
 
     def scores(self, answers: Answers, code: int) -> Floats:
         """Return the scores of one code."""
