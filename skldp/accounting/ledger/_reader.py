@@ -94,31 +94,11 @@ def _quantiles(values: Floats) -> dict[str, float]:
 
 
 class LedgerReader:
-    """Base class of ledgers, with the methods that read.
-
-    Parameters
-    ----------
-    store : LedgerStore
-
-    Attributes
-    ----------
-    epsilon, bounds, path, rule, tol, delta
-        Settings of the ledger.
-
-    Raises
-    ------
-    LedgerError
-        If a setting is missing.
-    """
+    """Base class of ledgers, with the methods that read."""
 
     def __init__(self, state: LedgerState) -> None:
-        self._state, self.path = state, state.store.path
-        self.epsilon, self.rule, self.tol, self.delta = (
-            state.rule.epsilon,
-            state.rule.name,
-            state.rule.tol,
-            state.rule.delta,
-        )
+        self._state, self.path, rule = state, state.store.path, state.rule
+        self.epsilon, self.rule, self.tol, self.delta = rule.epsilon, rule.name, rule.tol, rule.delta
 
     @property
     def bounds(self) -> tuple[Any, Any] | Domain | None:
@@ -130,12 +110,6 @@ class LedgerReader:
         """Declared names of the features, in order; None if not declared."""
         features = self._state.store.settings.get("features")
         return None if features is None else tuple(features)
-
-    @property
-    def missing(self) -> tuple[float, ...] | None:
-        """Declared values that replace missing features; None if not declared."""
-        missing = self._state.store.settings.get("missing")
-        return None if missing is None else tuple(missing)
 
     def __repr__(self) -> str:
         name = type(self).__name__
