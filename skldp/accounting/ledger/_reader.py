@@ -111,6 +111,12 @@ class LedgerReader:
         features = self._state.store.settings.get("features")
         return None if features is None else tuple(features)
 
+    @property
+    def missing(self) -> tuple[float, ...] | None:
+        """Declared values that replace missing features; None if not declared."""
+        missing = self._state.store.settings.get("missing")
+        return None if missing is None else tuple(missing)
+
     def __repr__(self) -> str:
         name = type(self).__name__
         delta = "" if self.delta is None else f", delta={self.delta!r}"
