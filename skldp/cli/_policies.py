@@ -233,36 +233,28 @@ def _filter(columns: Mapping[str, Column], text: str) -> tuple[str, Any]:
 
 
 def _values(field: Any) -> str:
-    if field.kind == "category":
-        return _shown(field.column)
-    if field.kind == "pair":
-        return " with ".join(
-            f"{_quoted(one.name)} {_shown(one) if one.values is not None else _bounds(one)}" for one in field.columns
-        )
     if field.kind == "vector":
         what = "its direction" if field.bound is None else f"clipped to a norm of {field.bound!r}"
         return f"{field.law.n_values} numbers, {what}; missing counts as zeros"
-    if field.kind == "numbers":
-        return "; ".join(f"{_quoted(one.name)} {_bounds(one)}" for one in field.columns)
-    return _bounds(field.column)
+    if field.kind in ("pair", "numbers"):
+        between = " with " if field.kind == "pair" else "; "
+        return between.join(f"{_quoted(one.name)} {_of_column(one)}" for one in field.columns)
+    return _of_column(field.column)
 
 
-def _shown(column: Column) -> str:
-    values = column.values
-    shown = [_quoted(value) for value in values[:_MOST_SHOWN]]
-    more = f", ... ({len(values)} in all)" if len(values) > _MOST_SHOWN else ""
-    return ", ".join(shown) + more + f"; others count as {_quoted(column.unknown)}"
+def _of_column(column: Column) -> str:
+    if column.values is None:
+        low, high, missing = column.as_texts()
+        unit = f" {_quoted(column.unit)}" if column.unit else ""
+        return f"{low} to {high}{unit}; missing ones count as {missing}"
+    shown = ", ".join(_quoted(value) for value in column.values[:_MOST_SHOWN])
+    more = f", ... ({len(column.values)} in all)" if len(column.values) > _MOST_SHOWN else ""
+    return f"{shown}{more}; others count as {_quoted(column.unknown)}"
 
 
 def _quoted(value: Any) -> str:
     """Return a value or text of a policy as JSON, which shows where it ends."""
     return "missing" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _bounds(column: Column) -> str:
-    low, high, missing = column.as_texts()
-    unit = f" {_quoted(column.unit)}" if column.unit else ""
-    return f"{low} to {high}{unit}; missing ones count as {missing}"
 
 
 _PROJECTED = """Projected shares are at least 0 and sum to 1, and means are within their bounds, so they are biased: an

@@ -81,7 +81,6 @@ def compare_mechanisms(
     folds = kind(settings.folds, shuffle=True, random_state=0)
     per_curve = settings.folds * (settings.repeats * len(settings.epsilons) + 1)
     total, done = per_curve * len(names) + settings.folds, 0
-    clean = clean_model(data)
     curves: dict[str, PrivacyUtilityCurve] = {}
     left_out: dict[str, str] = {}
     first_error: ValueError | None = None
@@ -90,8 +89,6 @@ def compare_mechanisms(
         for category in (PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning, OutOfDomainWarning):
             warnings.simplefilter("ignore", category)
         for name, (pipeline, param_names) in plans.items():
-            # The clean baseline is fitted once, with the first curve.
-            clean_fits = 0 if curves else settings.folds
 
             def count(part: int, _: int, name: str = name, before: int = done) -> None:
                 if progress is not None:
@@ -108,7 +105,8 @@ def compare_mechanisms(
                     scoring=settings.scoring or _SCORES[data.task],
                     n_repeats=settings.repeats,
                     n_jobs=n_jobs,
-                    clean_estimator=None if curves else clean,
+                    # The clean baseline is fitted once, with the first curve.
+                    clean_estimator=None if curves else clean_model(data),
                     seed=settings.seed,
                     progress=count,
                 )
@@ -120,7 +118,7 @@ def compare_mechanisms(
                 first_error = first_error or error
                 # The text of another library may contain a value.
                 left_out[name] = f"it raised {type(error).__name__}; study {name} alone to see the error."
-            done += per_curve + (clean_fits if name in curves else 0)
+            done += per_curve + (settings.folds if [*curves] == [name] else 0)
     if first_error is not None and not curves:
         raise first_error
     first = next(iter(curves.values()))

@@ -206,12 +206,21 @@ def _target(
     """Return the target and, of a regression, its bounds."""
     if len(y) < folds:
         raise StudyInputError(f"{name} has {len(y)} row{'s' * (len(y) > 1)}, fewer than the {folds} folds.")
-    if (_recognised(y) if task == "auto" else task) == TASKS[0]:
+    is_numeric = y.dtype.kind in "iuf"
+    if task == "auto":
+        has_fractions = y.dtype.kind == "f" and bool((y != np.rint(y)).any())
+        task = TASKS[is_numeric and (has_fractions or len(np.unique(y)) > _MOST_CLASSES)]
+    if task == TASKS[0]:
         if given or transform != "none":
             what = "--target-bounds" if given else "--target-transform"
             raise StudyInputError(f"{what} is for a target of numbers; that of {name} holds classes.")
-        return _checked_classes(name, y, folds), None
-    y = _numbers(name, y)
+        _check_classes(name, y, folds)
+        return y, None
+    if not is_numeric or not np.isfinite(y).all():
+        raise StudyInputError(f"The target of {name} must hold finite numbers for a regression.")
+    if len(np.unique(y)) < 2:
+        raise StudyInputError(f"The target of {name} holds one number only.")
+    y = y.astype(np.float64)
     if bounds is None:
         raise StudyInputError(
             f"The target of {name} holds numbers: a regression, which needs --target-bounds low,high, declared from "
@@ -257,23 +266,7 @@ def _split(name: str, frame: Any, target: Any, column: Column | None, form: Text
     return np.array([str(one) for one in labels], dtype=object) if cells.state.any() else cells.values, features
 
 
-def _recognised(y: np.ndarray) -> str:
-    """Return the task of a target."""
-    if y.dtype.kind not in "iuf":
-        return TASKS[0]
-    is_integral = y.dtype.kind != "f" or bool((y == np.rint(y)).all())
-    return TASKS[not is_integral or len(np.unique(y)) > _MOST_CLASSES]
-
-
-def _numbers(name: str, y: np.ndarray) -> np.ndarray:
-    if y.dtype.kind not in "iuf" or not np.isfinite(y).all():
-        raise StudyInputError(f"The target of {name} must hold finite numbers for a regression.")
-    if len(np.unique(y)) < 2:
-        raise StudyInputError(f"The target of {name} holds one number only.")
-    return y.astype(np.float64)
-
-
-def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
+def _check_classes(name: str, y: np.ndarray, folds: int) -> None:
     try:
         kind = type_of_target(y)
     except (ValueError, TypeError):
@@ -286,7 +279,6 @@ def _checked_classes(name: str, y: np.ndarray, folds: int) -> np.ndarray:
     if counts.min() < folds:
         rows = "1 row" if counts.min() == 1 else f"{counts.min()} rows"
         raise StudyInputError(f"A class of the target of {name} has {rows}, fewer than the {folds} folds.")
-    return y
 
 
 def _bounds(bounds: Any, names: list[str], option: str = "--bounds") -> tuple[np.ndarray, np.ndarray]:
