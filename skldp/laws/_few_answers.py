@@ -157,10 +157,12 @@ class ThreeAnswersLaw(FewAnswersLaw):
 
     def draw(self, x: float, words: Iterator[int]) -> int:
         """Draw the answer to a number from one word."""
-        word, (against, zero, _) = next(words), self._weights(abs(x))
-        if word < zero:
+        word, size = next(words), abs(x)
+        to_zero = self.zero - round(size * float(self.zero_lost))
+        if word < to_zero:
             return 1
-        return 2 if (word < zero + against) == (x < 0) else 0
+        against = word < to_zero + self.wrong - round(size * float(self.wrong_lost))
+        return 2 if against == (x < 0) else 0
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
         """Write the estimates of the answers to many numbers, from one word each."""

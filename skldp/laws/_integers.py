@@ -79,7 +79,7 @@ class Noise(Protocol):
         """Return the stream for more noise about a few of `size` numbers."""
 
 
-class Products(NamedTuple):
+class AnswerProducts(NamedTuple):
     """Distinct answers: their counts, the sum of shares that each supports, and of weights that support each code."""
 
     counts: Floats
@@ -125,8 +125,10 @@ class IntegerLaw(ABC):
     def _check(self) -> None:
         """Raise ValueError if `epsilon` or a draw would be wrong for these integers."""
 
-    def check_size(self) -> None:  # noqa: B027
+    def check_size(self) -> None:
         """Raise ValueError if the law is too large for a device."""
+        if self.n_answers > 1 << MOST_ANSWER_BITS:
+            self._refuse(f"have answers of at most {MOST_ANSWER_BITS} bits")
 
     def is_answer(self, answer: int) -> bool:
         """Return whether an untrusted number is an answer of the law."""
@@ -202,7 +204,7 @@ class CodeLaw(IntegerLaw):
         """Return the sums of weights of the answers that support each code."""
 
     @abstractmethod
-    def products(self, answers: Answers) -> Products:
+    def products(self, answers: Answers) -> AnswerProducts:
         """Return the distinct answers, with their two products."""
 
     def scores(self, answers: Answers, code: int) -> Floats:
@@ -443,8 +445,6 @@ def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
     check_names(given, f"A law {name!r}", {"law"} | {one.name for one in fields(kind)})
     made: IntegerLaw = kind(**{one: _read(value, deepest) for one, value in given.items() if one != "law"})
     made.check_size()
-    if made.n_answers > 1 << MOST_ANSWER_BITS:
-        made._refuse(f"have answers of at most {MOST_ANSWER_BITS} bits")
     return made
 
 

@@ -21,8 +21,7 @@ from skldp.learning._vectors import class_gradients, losses, n_products
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
-from skldp.mechanisms.numeric._unit_interval import UnitMechanism
-from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Piecewise
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi, Piecewise, UnitMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.mechanisms.vector._privunit_products import PrivUnitProducts
 

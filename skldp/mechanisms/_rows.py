@@ -129,9 +129,11 @@ class RowMechanism(ABC):
     def device_law(self) -> IntegerLaw:
         """The law that a device samples: `integer_law`, or for PrivUnit the one of about its variance.
 
-        Raises ValueError as `integer_law`.
+        Raises ValueError as `integer_law`, or if the law is too large for a device.
         """
-        return self.integer_law
+        law = self.integer_law
+        law.check_size()
+        return law
 
     @property
     def code_counts(self) -> tuple[int, int, int]:

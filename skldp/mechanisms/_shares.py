@@ -18,7 +18,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     best_mechanism,
     make_mechanism,
 )
-from skldp.mechanisms.numeric._unit_interval import UnitMechanism
+from skldp.mechanisms.numeric._unit_mechanisms import UnitMechanism
 
 
 def n_categories(domain: Domain) -> int | None:

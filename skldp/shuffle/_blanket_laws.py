@@ -37,7 +37,7 @@ from skldp.mechanisms.numeric._additive import Laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
-from skldp.mechanisms.numeric._unit_interval import UnitLawMechanism
+from skldp.mechanisms.numeric._unit_mechanisms import UnitLawMechanism
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
 

@@ -22,7 +22,7 @@ from skldp.laws._odds import round_up
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
-from skldp.mechanisms.numeric._unit_interval import UnitMechanism, unit_values
+from skldp.mechanisms.numeric._unit_mechanisms import UnitMechanism, unit_values
 
 _ROUNDING = 2.0**-47
 

@@ -17,7 +17,7 @@ from skldp.domains._domain import Box
 from skldp.laws._categories import bernoulli
 from skldp.laws._few_answers import worst_quadratic
 from skldp.laws._integers import IntegerLaw
-from skldp.laws._numbers import sampled_law
+from skldp.laws._numbers import MOST_TOGETHER, sampled_law
 from skldp.laws._odds import (
     LARGEST_EPSILON,
     LEAST_EPSILON,
@@ -34,7 +34,6 @@ from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._unit_interval import MOST_VALUES, UnitMechanism
 from skldp.mechanisms.numeric._unit_mechanisms import (
     Duchi,
     DuchiVector,
@@ -43,6 +42,7 @@ from skldp.mechanisms.numeric._unit_mechanisms import (
     Piecewise,
     SquareWave,
     ThreeOutputs,
+    UnitMechanism,
 )
 
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
@@ -251,7 +251,7 @@ def best_mechanism(
         if name == "ldp_fl" or (name == "gaussian" and delta == 0) or (name == "points" and not with_points):
             continue
         n_released = number_of_sampled_features(n_sampled, name, epsilon, n_features, prior)
-        fits = {"duchi_vector": n_released <= MOST_VALUES, "privunit": 2 <= n_released <= MOST_VALUES}
+        fits = {"duchi_vector": n_released <= MOST_TOGETHER, "privunit": 2 <= n_released <= MOST_TOGETHER}
         if not fits.get(name, True):
             continue
         mechanism = make_mechanism(name, epsilon, n_released, delta if name == "gaussian" else 0.0, prior)

@@ -24,7 +24,7 @@ from scipy.optimize import linprog
 from skldp.laws._few_answers import duchi
 from skldp.laws._odds import TWO_64
 from skldp.laws._points_law import PointsLaw
-from skldp.mechanisms.numeric._unit_interval import UnitLawMechanism
+from skldp.mechanisms.numeric._unit_mechanisms import UnitLawMechanism
 
 _Floats = npt.NDArray[np.float64]
 # Below, Duchi's two answers are within 1% of the optimum; above, the points would have to be very many.

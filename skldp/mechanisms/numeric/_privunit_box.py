@@ -12,7 +12,7 @@ from skldp.laws._integers import IntegerLaw
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
-from skldp.mechanisms.numeric._unit_interval import JointMechanism
+from skldp.mechanisms.numeric._unit_mechanisms import JointMechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 
