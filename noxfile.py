@@ -1,6 +1,7 @@
-"""The environments of continuous integration, each fresh: ``nox --list`` names them, ``.ci/run`` runs all in a copy.
+"""The environments of continuous integration: ``nox --list`` names them, ``.ci/run`` runs them in a copy.
 
-A session's tag says whether it keeps one core busy or all: ``.ci/run`` runs those of one core beside the others.
+Sessions tagged ``one_core`` keep one core busy; ``.ci/run`` runs them beside those tagged ``all_cores``. Sessions
+without a tag run by their name alone.
 """
 
 import hashlib
@@ -17,32 +18,41 @@ from nox.command import CommandFailed
 
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "venv"
-nox.options.sessions = [
-    "readme",
-    "tests",
-    "lint",
-    "compiled",
-    "postgres",
-    "flower",
-    "docs",
-    "package",
-    "oldest",
-    "others",
-]
+nox.options.tags = ["one_core", "all_cores"]
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
-ACCOUNTING = Path("tests/accounting")
-LEDGER = [*sorted(map(str, ACCOUNTING.glob("test_ledger*.py"))), str(ACCOUNTING / "test_releases_made_again.py")]
-COMPILED = ["tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_core.py"]
-# The oldest versions have no wheels above Python 3.12; there they are tested, the newest on every other Python.
-OLDEST = next((version for version in ("3.12", "3.11") if shutil.which(f"python{version}")), "3.11")
-NEWEST = next((version for version in reversed(PYTHONS) if shutil.which(f"python{version}")), "3.11")
+FOUND = [version for version in PYTHONS if shutil.which(f"python{version}")] or PYTHONS[:1]
+# The oldest versions of dependencies have no wheels above Python 3.12.
+OLDEST, NEWEST = "3.12" if "3.12" in FOUND else "3.11", FOUND[-1]
+CHROMIUM = ("chromium", "chromium-driver")
 README = Path("README.md").read_text(encoding="utf-8")
 MAIN_JOB, TESTS = re.findall(r"^python -m pip install .+ && .+", README, re.MULTILINE)
 
 
 def shell(session, line):
     session.run("bash", "-euo", "pipefail", "-c", line, external=True)
+
+
+def pytest(session, *arguments, **environment):
+    session.run("python", "-m", "pytest", "-q", *arguments, env=environment)
+
+
+def install_wheels(session, what):
+    """Install without building anything but skldp, and say so where a Python has no wheels yet."""
+    try:
+        session.install("--only-binary", ":all:", "--no-binary", "skldp", "-e", what)
+    except CommandFailed:
+        session.skip("a dependency has no wheel for this Python, so that it was NOT tested")
+
+
+def has_programs(session, found, *packages):
+    """Return whether programs are found; if not, root installs Debian's packages of them first."""
+    if not found() and os.getuid() == 0 and shutil.which("apt-get"):
+        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+        session.run("apt-get", "update", "-qq", external=True)
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
+        session.run(*install, *packages, external=True, env=quiet)
+    return found()
 
 
 @nox.session(tags=["one_core"])
@@ -56,39 +66,40 @@ def readme(session):
 def tests(session):
     """Run the README's second command, then the slow tests and every sixth of the faults that tests must find."""
     shell(session, TESTS)
-    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-m", "slow")
+    pytest(session, "-n", "logical", "-m", "slow")
     session.run("python", "tests/mutations/test_mutations.py", "6")
 
 
 @nox.session(python=NEWEST, tags=["one_core"])
 def lint(session):
-    """Check style, types and floors, on the newest Python of the machine: numpy's types use its syntax."""
+    """Check style, types and layers, on the newest Python of the machine: numpy's types use its syntax."""
     session.install("-e", ".[study,lint]")
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
-    session.run("mypy")
-    session.run("lint-imports")
+    for command in ("ruff check .", "ruff format --check .", "mypy", "lint-imports"):
+        session.run(*command.split())
 
 
 @nox.session(tags=["all_cores"])
 def compiled(session):
     """Test what runs compiled, which the other environments leave out."""
     install_wheels(session, ".[test,fast]")
-    session.run("python", "-m", "pytest", "-q", "-n", "logical", *session.posargs, *COMPILED)
+    pytest(session, "-n", "logical", "tests/mechanisms/test_kernels.py", "tests/estimators/test_out_of_core.py")
 
 
 @nox.session(tags=["all_cores"])
 def postgres(session):
     """Test the ledger on a PostgreSQL server, which is installed where it can be; without one this fails."""
-    if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not shutil.which("initdb"):
-        if os.getuid() != 0 or not shutil.which("apt-get"):
-            session.error("Nothing was tested: install a PostgreSQL server first (Debian's package is postgresql).")
-        install_debian(session, "postgresql")
+    debian = Path("/usr/lib/postgresql")
+    if not has_programs(session, lambda: shutil.which("initdb") or any(debian.glob("*/bin/initdb")), "postgresql"):
+        session.error("Nothing was tested: install a PostgreSQL server first (Debian's package is postgresql).")
     session.install("-e", ".[test,postgres]")
-    required = {"SKLDP_POSTGRES": "required"}
+    ledger = sorted(map(str, Path("tests/accounting").glob("test_ledger*.py")))
     # Each worker starts a server of its own.
-    session.run("python", "-m", "pytest", "-q", "-n", "logical", "-m", "not statistical", *LEDGER, env=required)
-    session.run("python", "tests/mutations/test_mutations.py", "1", "psycopg", env=required)
+    pytest(
+        session,
+        *("-n", "logical", "-m", "not statistical", *ledger, "tests/accounting/test_releases_made_again.py"),
+        SKLDP_POSTGRES="required",
+    )
+    session.run("python", "tests/mutations/test_mutations.py", "1", "psycopg", env={"SKLDP_POSTGRES": "required"})
 
 
 @nox.session(tags=["one_core"])
@@ -96,22 +107,19 @@ def flower(session):
     """Test rounds over a real server of Flower's and two nodes; without Flower this fails."""
     session.install("-e", ".[test,flower]")
     nodes = sorted(map(str, Path("tests/collection").glob("test_flower*.py")))
-    session.run("python", "-m", "pytest", "-q", "-m", "not statistical", *nodes, env={"SKLDP_FLOWER": "required"})
+    pytest(session, "-m", "not statistical", *nodes, SKLDP_FLOWER="required")
 
 
 @nox.session(tags=["one_core"])
 def docs(session):
-    """Build the pages, which run every example, with warnings as errors."""
+    """Build the pages, which run every example, with warnings as errors, and look at them in a browser."""
     session.install("-e", ".[docs]")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build")
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        if os.getuid() != 0 or not shutil.which("apt-get"):
-            session.warn("NO PAGE WAS LOOKED AT IN A BROWSER: install chromium and its driver.")
-            return
-        install_debian(session, "chromium", "chromium-driver")
+    if not has_programs(session, lambda: all(map(shutil.which, ("chromium", "chromedriver"))), *CHROMIUM):
+        session.warn("NO PAGE WAS LOOKED AT IN A BROWSER: install chromium and its driver.")
+        return
     session.install("-e", ".[test,browser]")
-    required = {"SKLDP_BROWSER": "required"}
-    session.run("python", "-m", "pytest", "-q", "-m", "not statistical", "tests/test_pages.py", env=required)
+    pytest(session, "-m", "not statistical", "tests/test_pages.py", SKLDP_BROWSER="required")
 
 
 @nox.session(tags=["one_core"])
@@ -155,18 +163,16 @@ def oldest(session):
     # reads numbers and starts processes in ways that Python 3.12 warns of.
     old_ways = [f"ignore:{text}:DeprecationWarning" for text in ("ast.Num", "Attribute n", "This process")]
     ignored = [word for way in ("ignore::pytest.PytestRemovedIn10Warning", *old_ways) for word in ("-W", way)]
-    session.run("python", "-m", "pytest", "-q", "-n", "logical", *ignored)
+    pytest(session, "-n", "logical", *ignored)
 
 
 @nox.session(python=PYTHONS, tags=["all_cores"])
 def others(session):
     """Run the quick tests on every other Python of the machine; scikit-learn's own checks run in `tests`."""
-    if session.python == "{}.{}".format(*sys.version_info):
-        session.skip("tests runs on this one")
-    if session.python == OLDEST:
-        session.skip("oldest runs on this one")
+    if session.python in (OLDEST, "{}.{}".format(*sys.version_info)):
+        session.skip("oldest or tests runs on this one")
     install_wheels(session, ".[test]")
-    session.run("python", "-m", "pytest", "-q", "-n", "logical", "--ignore", "tests/estimators/test_scikit_learn.py")
+    pytest(session, "-n", "logical", "--ignore", "tests/estimators/test_scikit_learn.py")
 
 
 @nox.session
@@ -174,7 +180,7 @@ def nightly(session):
     """Test against what scikit-learn, numpy and scipy will release next; PIP_EXTRA_INDEX_URL says where that is."""
     session.install("-e", ".[test]")
     session.install("--pre", "--upgrade", "--only-binary", ":all:", "numpy", "scipy", "scikit-learn")
-    session.run("python", "-m", "pytest", "-q", "-n", "logical")
+    pytest(session, "-n", "logical")
 
 
 @nox.session
@@ -182,7 +188,7 @@ def mutants(session):
     """Change every operator of a file or folder, and list the changes that tests miss: `-- FOLDER "TESTS"`."""
     folder, tests = session.posargs or ("skldp/laws", "tests/mechanisms")
     session.install("-e", ".[test]", "cosmic-ray")
-    work = Path(session.create_tmp())
+    work = Path(session.create_tmp()).resolve()
     # In a copy: a run that is stopped leaves a mutant behind.
     for name in ("skldp", "tests", "examples", "benchmarks"):
         shutil.copytree(name, work / name, dirs_exist_ok=True)
@@ -193,7 +199,7 @@ def mutants(session):
     (work / "mutants.toml").write_text("\n".join(["[cosmic-ray]", *lines, 'distributor.name = "local"', ""]))
     with session.chdir(work):
         session.run("cosmic-ray", "init", "--force", "mutants.toml", "mutants.sqlite")
-        session.run("cosmic-ray", "exec", "mutants.toml", "mutants.sqlite", env={"PYTHONPATH": str(work.resolve())})
+        session.run("cosmic-ray", "exec", "mutants.toml", "mutants.sqlite", env={"PYTHONPATH": str(work)})
         session.run("cr-report", "--surviving-only", "--show-diff", "mutants.sqlite")
 
 
@@ -202,18 +208,3 @@ def benchmarks(session):
     """Time the releases; arguments go to pytest, such as --benchmark-compare."""
     session.install("-e", ".[bench]")
     session.run("python", "-m", "pytest", "benchmarks/bench_releases.py", *session.posargs)
-
-
-def install_debian(session, *packages):
-    """Install packages of Debian's, as root."""
-    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    session.run("apt-get", "update", "-qq", external=True)
-    session.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages, external=True, env=quiet)
-
-
-def install_wheels(session, what):
-    """Install without building anything but skldp, and say so where a Python has no wheels yet."""
-    try:
-        session.install("--only-binary", ":all:", "--no-binary", "skldp", "-e", what)
-    except CommandFailed:
-        session.skip("a dependency has no wheel for this Python, so that it was NOT tested")

@@ -11,6 +11,7 @@ import pytest
 from skldp import plan_survey
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, RandomizedResponse
+from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 from skldp.study._table_files import table_chunks
 
 pytest.importorskip("rich")
@@ -485,3 +486,20 @@ def test_what_cannot_be_seen_is_escaped_on_a_terminal(run, tmp_path):
     code, said, wrong = run("policy", "show", "no\x1b[2Ksuch\u202e.json")
     assert (code, said) == (2, "")
     assert wrong == "skldp: There is no file no\\x1b[2Ksuch\\u202e.json.\n"
+
+
+def test_a_text_of_a_policy_stays_in_its_cell(run, monkeypatch, tmp_path):
+    lie = "epsilon 0.01 a record, 30 bytes a report, no expiry"
+    law = RandomizedResponse(4.0, 2).integer_law
+    fields = (
+        Field("is it so" + " " * 90 + lie, Column(values=("yes", "no")), law),
+        Field("age", Column(0, 1, unit="years; " + lie), Duchi(1.0).integer_law),
+    )
+    Policy("a survey" + " " * 190 + lie, fields).save(tmp_path / "policy.json")
+    for width in (60, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        code, said, _ = run("policy", "show", "policy.json")
+        assert code == 0
+        of_command = [line for line in said.splitlines() if line[:1] not in "│┃┏┡└├┌╇"]
+        assert [line.split()[0] for line in of_command] == ["epsilon", "sha256"]
+        assert of_command[0].startswith("epsilon 5 a record")

@@ -17,7 +17,7 @@ from skldp.client._report_bytes import pack
 from skldp.exceptions import BudgetExhaustedError
 from skldp.laws._bits_of_codes import UnaryLaw
 from skldp.mechanisms import Column, RandomizedResponse
-from skldp.mechanisms.categorical._one_hot import UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 SECRET = 41.5
@@ -392,3 +392,13 @@ def test_bounds_have_squares_that_doubles_hold():
     for low, high in ((-1.1e100, 0), (0, 1e200), (-1.7e308, 1.7e308), (0, 10**400)):
         with pytest.raises(ValueError, match="Bounds must be"):
             Field("x", Column(low, high), Duchi(1.0).integer_law)
+
+
+def test_a_report_of_what_is_no_set_is_refused():
+    values = tuple(range(7))
+    law = SubsetSelection(1.0, 7).integer_law
+    policy = Policy("sets", (Field("set", Column(values=values), law),))
+    for answer in (0, 0b1111111, 0b1):
+        with pytest.raises(ValueError, match="must be answers of its policy"):
+            policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [answer], [law.n_answers]))
+    assert policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [0b11], [law.n_answers])).answers == {"set": 3}

@@ -673,3 +673,18 @@ def test_quantiles_of_people_who_all_have_one_number_are_near_it(value):
         n_held += (found.low <= value) & (value <= found.high)
     assert (n_held >= 17).all()
     assert (np.median(widths, axis=0) <= 7).all()
+
+
+@pytest.mark.parametrize("show", ["page", "to_frame"])
+def test_a_group_of_numbers_is_decoded_once_a_report(monkeypatch, show):
+    pytest.importorskip("jinja2")
+    columns = tuple(Column(0, 1, name=f"c{i}") for i in range(30))
+    policy = Policy("a test", (Field("group", columns, SampledLaw(30, 1, Duchi(1.0).integer_law)),))
+    made = Collector(policy)
+    for one in policy.release_table({f"c{i}": [0.5] * 50 for i in range(30)}):
+        made.add(one)
+    decoded = []
+    real = SampledLaw.values
+    monkeypatch.setattr(SampledLaw, "values", lambda law, answer: decoded.append(answer) or real(law, answer))
+    getattr(made, show)()
+    assert len(decoded) <= 50

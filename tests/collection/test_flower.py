@@ -215,3 +215,10 @@ def test_without_flower_the_extra_is_named(monkeypatch, tmp_path):
         flower_client_app(people, purpose="a test")
     with pytest.raises(ImportError, match=r"skldp\[flower\]"):
         flower_server_app(protocol, tmp_path / "state")
+
+
+def test_what_a_node_says_of_its_people_is_a_number_of_them():
+    for said in (None, {}, {"left": -3}, {"left": "many"}, {"left": True}, {"left": 2.5}):
+        assert module._people_left(said, protocol()) == 0
+    assert module._people_left({"left": 7}, protocol()) == 7
+    assert module._people_left({"left": 10**30}, protocol()) == N

@@ -20,6 +20,7 @@ from skldp import (
     policy_from_estimator,
 )
 from skldp.client import Policy
+from skldp.exceptions import LearntDomainWarning
 from skldp.papers import LabelLaplace
 
 PEOPLE = pd.DataFrame({"age": [31.0, None], "city": ["Ulm", None], "n": [1, 2], "pay": [3.5, 4.5]})
@@ -229,3 +230,11 @@ def test_released_answers_are_those_of_the_law_in_the_mean():
         numbers.append(age.value(policy.read(report).answers["age"]))
     # The seed is fixed; the standard error of the mean is about 0.6.
     assert abs(np.mean(numbers) - 31.0) < 3.0
+
+
+def test_learnt_bounds_of_targets_are_not_published():
+    with pytest.warns(LearntDomainWarning):
+        learnt = TargetPrivatizer(1.0).fit([12.5, 77.25])
+    with pytest.raises(ValueError, match="must be declared") as refusal:
+        policy_from_estimator(learnt, purpose="a test")
+    assert "12.5" not in str(refusal.value)
