@@ -41,10 +41,9 @@ _MOST_CLASSES = 1000
 
 @dataclass(frozen=True, eq=False)
 class _LinearClasses(KeyedQuery):
-    """Base class of queries of a linear model with coefficients for each class.
+    """Base class of queries of a linear model with coefficients for each class."""
 
-    Shapes: `coef` (n_classes, n_features); `intercept` (n_classes,).
-    """
+    # Shapes: `coef` (n_classes, n_features); `intercept` (n_classes,).
 
     coef: Floats
     intercept: Floats

@@ -111,10 +111,8 @@ class ReleaseQuery(KeyedQuery):
 
     @classmethod
     def erasure(cls, queries: Sequence[Any], loss: float | None) -> "ReleaseQuery":
-        """Return the release that replaces erased answers, charged at `loss` or else at the sum of their epsilons.
-
-        Its rho is the sum of theirs. loss^2 / 2 would be too small, since a loss holds for one output only.
-        """
+        """Return the release that replaces erased answers, charged at `loss` or else at the sum of their epsilons."""
+        # Its rho is the sum of theirs. loss^2 / 2 would be too small, since a loss holds for one output only.
         charges = sum(charge_of(query) for query in queries) if loss is None else units_above(loss)
         charge = int(charges) if math.isfinite(charges) else None
         return cls(_ERASED, charge, sum(zcdp_of(query) for query in queries))
@@ -147,10 +145,8 @@ class ReleaseQuery(KeyedQuery):
         return range(self.n_outputs)
 
     def worst_outputs(self, queries: Sequence[Any], outputs: Sequence[int]) -> Sequence[int]:
-        """Return outputs for single codes, one of which leads to the largest loss after these answers.
-
-        Codes that were never released are equivalent, so the result contains one of them.
-        """
+        """Return outputs for single codes, one of which leads to the largest loss after these answers."""
+        # Codes that were never released are equivalent, so the result contains one of them.
         if self.part is None:
             return range(1)
         seen = {

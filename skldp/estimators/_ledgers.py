@@ -138,10 +138,9 @@ def _by_token(token):
 
 
 class OwnLedgers:
-    """Ledgers in memory, one for each set of features.
+    """Ledgers in memory, one for each set of features."""
 
-    Copies and clones of the estimator share them, so that cross-validation and searches spend no budget twice.
-    """
+    # Copies and clones of the estimator share them, so that cross-validation and searches spend no budget twice.
 
     def __init__(self):
         self._token = secrets.token_hex(16)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Bools, Floats, Ints
 from skldp.laws._categories import FavouringLaw, bernoulli
-from skldp.laws._integers import MOST_CODES, Answers, Noise, Products, uniform_below
+from skldp.laws._integers import MOST_CODES, AnswerProducts, Answers, Noise, uniform_below
 from skldp.laws._odds import TWO_64
 
 
@@ -96,18 +96,20 @@ class HadamardLaw(FavouringLaw):
 
     def supports(self, answers: Answers, code: int) -> Bools:
         """Return whether each report is one of a code's own."""
-        row = code % (self.block_size - 1) + 1
-        return np.asarray(self._is_of_block(answers, code) & ~is_odd(answers.astype(np.int64) % self.block_size & row))
+        row = np.uint32(code % (self.block_size - 1) + 1)
+        # A row is below the size of a block, and the last 32 bits are enough.
+        return np.asarray(self._is_of_block(answers, code) & ~is_odd(answers.astype(np.uint32) & row))
 
-    def supporting(self, answers: Answers, weights: Floats) -> Floats:
+    def supporting(self, answers: Answers | Ints, weights: Floats) -> Floats:
         """Return the sums of weights of each code's own reports, by one transform."""
-        table, signed = self._signed(answers, weights)
-        return np.asarray((np.repeat(table.sum(axis=1), self.block_size - 1)[: self.n_codes] + signed) / 2)
+        table = self._table(answers, weights)
+        own = table.sum(axis=1, keepdims=True) + hadamard_transform(table)[:, 1:]
+        return np.asarray(own.reshape(-1)[: self.n_codes] / 2)
 
-    def products(self, answers: Answers) -> Products:
+    def products(self, answers: Answers) -> AnswerProducts:
         """Return the distinct answers, with their two products, by transforms of the blocks."""
         counts = np.bincount(answers, minlength=self.n_answers).astype(np.float64)
-        given = np.flatnonzero(counts).astype(np.uint64)
+        given = np.flatnonzero(counts).astype(np.int64)
 
         def supported(shares: Floats) -> Floats:
             table = np.zeros((self.n_blocks, self.block_size - 1))
@@ -115,7 +117,7 @@ class HadamardLaw(FavouringLaw):
             signed = hadamard_transform(np.insert(table, 0, 0.0, axis=1))
             return np.asarray((table.sum(axis=1, keepdims=True) + signed).reshape(-1)[given] / 2)
 
-        return Products(counts[given], supported, lambda parts: self.supporting(given, parts))
+        return AnswerProducts(counts[given], supported, lambda parts: self.supporting(given, parts))
 
     def scores(self, answers: Answers, code: int) -> Floats:
         """Return the scores of one code."""
@@ -123,7 +125,8 @@ class HadamardLaw(FavouringLaw):
 
     def score_sums(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
         """Return, for each code, the sums of weights times scores and of weights times squared scores."""
-        table, signed = self._signed(answers, weights)
+        table = self._table(answers, weights)
+        signed = hadamard_transform(table)[:, 1:].reshape(-1)[: self.n_codes]
         squares = np.repeat(table.sum(axis=1), self.block_size - 1)[: self.n_codes]
         return signed / self.gain, squares / self.gain**2
 
@@ -151,11 +154,10 @@ class HadamardLaw(FavouringLaw):
             raise ValueError("Answers must depend on the category; got a law of epsilon 0.")
         return gain
 
-    def _signed(self, answers: Answers, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the sums of weights of each report, by block, and of weights times signs of each code."""
-        counts: Floats = np.bincount(answers.astype(np.int64), weights, self.n_answers).astype(np.float64)
-        table = counts.reshape(-1, self.block_size)
-        return table, hadamard_transform(table)[:, 1:].reshape(-1)[: self.n_codes]
+    def _table(self, answers: Answers | Ints, weights: Floats) -> Floats:
+        """Return the sums of weights of each report, by block."""
+        sums = np.bincount(answers.astype(np.int64, copy=False), weights, self.n_answers)
+        return np.asarray(sums, dtype=np.float64).reshape(-1, self.block_size)
 
     def _is_of_block(self, answers: Answers, code: int) -> Bools:
         return np.asarray(answers.astype(np.int64) // self.block_size == code // (self.block_size - 1))

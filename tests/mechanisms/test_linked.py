@@ -155,9 +155,9 @@ def test_a_document_means_its_domain(domain):
         '{"type": "one_hot", "size": 2, "at_most_one": "no"}',
         '{"type": "constrained", "domain": 3, "coef": [[1]], "limits": [1], "fallback": [0]}',
         '{"type": "constrained", "coef": [[1]], "limits": [1], "fallback": [0]}',
-        '{"type": "constrained", "domain": {"type": "number", "low": 0, "high": 1}, "coef": [1], "limits": [1], '
+        '{"type": "constrained", "domain": {"type": "interval", "low": 0, "high": 1}, "coef": [1], "limits": [1], '
         '"fallback": [0]}',
-        '{"type": "constrained", "domain": {"type": "number", "low": 0, "high": 1}, "coef": [[1e400]], '
+        '{"type": "constrained", "domain": {"type": "interval", "low": 0, "high": 1}, "coef": [[1e400]], '
         '"limits": [1], "fallback": [0]}',
         '{"type": "constrained", "domain": ' * 50_000,
     ],

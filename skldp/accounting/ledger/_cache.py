@@ -113,10 +113,8 @@ class LedgerCache:
         return np.fromiter((self.number_of.get(i, -1) for i in identities), dtype=np.int64, count=len(identities))
 
     def by_history(self, numbers: Ints) -> tuple[list[Fingerprint], Ints, Positions]:
-        """Group people by history; return the fingerprints, one person's number of each, and each person's group.
-
-        People without a record have the fingerprint 0.
-        """
+        """Group people by history; return the fingerprints, one person's number of each, and each person's group."""
+        # People without a record have the fingerprint 0.
         # Row -1 is always a row of zeros after the last person.
         fingerprints = self._fingerprints[numbers]
         order = np.lexsort((fingerprints[:, 1], fingerprints[:, 0]))

@@ -102,10 +102,9 @@ _NO_OUTPUTS = np.zeros(0, dtype=np.int64)
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """Call of a ledger: its query, its people, and the hashes that identify a retry.
+    """Call of a ledger: its query, its people, and the hashes that identify a retry."""
 
-    `contents` has the other arguments of the call as plain data.
-    """
+    # `contents` has the other arguments of the call as plain data.
 
     query: Query
     people: list[Identity]

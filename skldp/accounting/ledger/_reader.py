@@ -94,31 +94,11 @@ def _quantiles(values: Floats) -> dict[str, float]:
 
 
 class LedgerReader:
-    """Base class of ledgers, with the methods that read.
-
-    Parameters
-    ----------
-    store : LedgerStore
-
-    Attributes
-    ----------
-    epsilon, bounds, path, rule, tol, delta
-        Settings of the ledger.
-
-    Raises
-    ------
-    LedgerError
-        If a setting is missing.
-    """
+    """Base class of ledgers, with the methods that read."""
 
     def __init__(self, state: LedgerState) -> None:
-        self._state, self.path = state, state.store.path
-        self.epsilon, self.rule, self.tol, self.delta = (
-            state.rule.epsilon,
-            state.rule.name,
-            state.rule.tol,
-            state.rule.delta,
-        )
+        self._state, self.path, rule = state, state.store.path, state.rule
+        self.epsilon, self.rule, self.tol, self.delta = rule.epsilon, rule.name, rule.tol, rule.delta
 
     @property
     def bounds(self) -> tuple[Any, Any] | Domain | None:

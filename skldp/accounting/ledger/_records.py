@@ -224,10 +224,8 @@ def recorded_history(connection: Connection, person: int, until: int) -> History
 
 
 def recorded_histories(connection: Connection, members: Mapping[Key, int], until: int) -> dict[Key, History]:
-    """Return the history of each person, by key.
-
-    One statement reads a dense range of people, which saves round trips to a server.
-    """
+    """Return the history of each person, by key."""
+    # One statement reads a dense range of people, which saves round trips to a server.
     known = {number for number in members.values() if number >= 0}
     low, high = min(known, default=0), max(known, default=0)
     if len(known) < 2 or _DENSE * len(known) < high - low + 1:

@@ -41,11 +41,9 @@ _PAUSED: list[Any] = []
 
 
 def _pause_transactions() -> None:
-    """Wait for open transactions before a fork, and block new ones.
-
-    A child that closed an open transaction would roll it back in the parent's file. SQLite's internal locks would never
-    be released if another thread held them at the fork.
-    """
+    """Wait for open transactions before a fork, and block new ones."""
+    # A child that closed an open transaction would roll it back in the parent's file. SQLite's internal locks would
+    # never be released if another thread held them at the fork.
     _PAUSED.extend(lock for lock in (_REGISTERING,) if lock.acquire(timeout=BUSY_SECONDS))
     _PAUSED.extend(store.lock for store in list(_STORES) if store.lock.acquire(timeout=BUSY_SECONDS))
 
@@ -104,11 +102,9 @@ class LedgerStore(ABC):
 
     @contextmanager
     def transaction(self, *, write: bool, settings: dict[str, Any] | None = None) -> Iterator[Connection]:
-        """Run the block in one transaction, which is committed and on disk if the block ends without an error.
-
-        Before the block, check that the store is the ledger that was opened and has lost no release, and write new
-        settings.
-        """
+        """Run the block in one transaction, which is committed and on disk if the block ends without an error."""
+        # Before the block, check that the store is the ledger that was opened and has lost no release, and write new
+        # settings.
         with self.lock:
             self._check_can_begin(write=write)
             process, before = os.getpid(), (self.settings, self._setting_rows)
@@ -243,10 +239,8 @@ def sealed_rows(token: str, settings: dict[str, Any]) -> list[dict[str, str]]:
 def retry_on_conflict(
     read: Callable[Concatenate[Any, _Arguments], _Found],
 ) -> Callable[Concatenate[Any, _Arguments], _Found]:
-    """Decorate a reading method of a ledger to retry it after a lost connection.
-
-    Its arguments must not be iterators, which a first attempt would exhaust.
-    """
+    """Decorate a reading method of a ledger to retry it after a lost connection."""
+    # Its arguments must not be iterators, which a first attempt would exhaust.
 
     @wraps(read)
     def retry(ledger: Any, /, *arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Found:

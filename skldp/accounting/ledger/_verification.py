@@ -158,11 +158,9 @@ def _list_people(cache: LedgerCache, numbers: Ints) -> str:
 
 
 def was_within_budget(rule: Rule, query: Query, answers: Answers) -> bool:
-    """Return whether one more answer was within the budget for every output.
-
-    The check is independent of :mod:`skldp.accounting._decide`, so it finds faults there. Epsilons are added as
-    fractions, and every loss is searched for and proved again.
-    """
+    """Return whether one more answer was within the budget for every output."""
+    # The check is independent of `skldp.accounting._decide`, so it finds faults there. Epsilons are added as fractions,
+    # and every loss is searched for and proved again.
     queries, outputs = answers
     budget, more = Fraction(rule.epsilon), _exact_charge(query)
     charges = sum((_exact_charge(one) for one in queries), more)

@@ -152,10 +152,9 @@ def _halves_of(center: Floats, radius: Floats, side: Positions, to_the_ends: boo
 
 
 class BoxSearch:
-    """Search for one side of the loss, a maximum over the box, with `lower`, `upper` and a `point`.
+    """Search for one side of the loss, a maximum over the box, with `lower`, `upper` and a `point`."""
 
-    `upper` is not proved. Only the independent check of `proof` gives a bound.
-    """
+    # `upper` is not proved. Only the independent check of `proof` gives a bound.
 
     def __init__(self, law: AnswerLaw, sign: int) -> None:
         self.law, self.sign = law, sign

@@ -199,11 +199,9 @@ def leaf_bounds(
     minorant: bool = False,
     prices: Floats | None = None,
 ) -> Floats:
-    """Return upper bounds of the sum over leaves, valid for any slopes.
-
-    Shapes: count (n,), slopes (k, n), box_low, box_high (k, d), low, high (k, n), prices (k, n_inequalities); returns
-    (k,).
-    """
+    """Return upper bounds of the sum over leaves, valid for any slopes."""
+    # Shapes: count (n,), slopes (k, n), box_low, box_high (k, d), low, high (k, n), prices (k, n_inequalities); returns
+    # (k,).
     with np.errstate(all="ignore"):
         weighted = count * slopes
         peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
@@ -226,12 +224,10 @@ def leaf_bounds(
 
 
 def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:
-    """Bound the sum of all roundings in a leaf's bound.
-
-    The maximum of an answer includes a logarithm (relative error 8 u) of a probability (16 u), a product with s w, a
-    difference, and the bend of a logistic answer. A sum has one rounding per term, relative to the magnitude of the
-    terms; sums over answers and then features count twice. Arguments are at most `magnitude`.
-    """
+    """Bound the sum of all roundings in a leaf's bound."""
+    # The maximum of an answer includes a logarithm (relative error 8 u) of a probability (16 u), a product with s w, a
+    # difference, and the bend of a logistic answer. A sum has one rounding per term, relative to the magnitude of the
+    # terms; sums over answers and then features count twice. Arguments are at most `magnitude`.
     n, d = law.coef.shape
     still = (n + 128) * UNIT * (2 + law.epsilon)
     per_slope = law.error + (2 * n + d + 128) * UNIT * law.magnitude + np.where(law.logistic, 2 * _BEND_ERROR, 0.0)

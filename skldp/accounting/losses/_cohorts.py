@@ -67,10 +67,8 @@ class AnswerTable(ABC):
         every_output: bool = True,
         after: Floats | None = None,
     ) -> list[bool | None]:
-        """Decide for many histories whether every output of one more query keeps the realized loss within a budget.
-
-        None is undecided. `after`, shape (n_histories, 2), gets the certified losses of those that do.
-        """
+        """Decide for many histories whether every output of one more query keeps the realized loss within a budget."""
+        # None is undecided. `after`, shape (n_histories, 2), gets the certified losses of those that do.
         used = {number for numbers, _ in histories for number in numbers}
         if not all(self.add(one) for one in (*(queries[number] for number in used), query)):
             return [None] * len(histories)

@@ -147,10 +147,9 @@ class _Model:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointRegion(Region):
-    """Region of extended records, and the queries about them that have the laws of the answers.
+    """Region of extended records, and the queries about them that have the laws of the answers."""
 
-    `slack` bounds by how much the log-likelihoods of two records differ from those of the queries.
-    """
+    # `slack` bounds by how much the log-likelihoods of two records differ from those of the queries.
 
     inner: Region
     models: tuple[_Model, ...]

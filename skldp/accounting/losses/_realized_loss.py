@@ -333,10 +333,8 @@ def _refine(
     above: float,
     most_steps: int,
 ) -> None:
-    """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`.
-
-    The side with the larger gap goes first, and proves only as much as the other side leaves open.
-    """
+    """Refine both searches until their sum is known within tol, at most `at_most`, or above `above`."""
+    # The side with the larger gap goes first, and proves only as much as the other side leaves open.
     for _ in range(most_steps):
         if high.lower + low.lower > above:
             return

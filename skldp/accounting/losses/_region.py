@@ -180,10 +180,9 @@ class _Choice:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Domain with integer columns, one-hot blocks and inequalities; see the module.
+    """Domain with integer columns, one-hot blocks and inequalities; see the module."""
 
-    Shapes: `box` (2, n_features); `coef, limits` (n_inequalities, n_features) and (n_inequalities,).
-    """
+    # Shapes: `box` (2, n_features); `coef, limits` (n_inequalities, n_features) and (n_inequalities,).
 
     box: Floats
     integer: Bools

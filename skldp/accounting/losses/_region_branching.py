@@ -36,11 +36,10 @@ _INTEGER = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Part of the region, intervals of the arguments, and the solution of a linear program.
+    """Part of the region, intervals of the arguments, and the solution of a linear program."""
 
-    `cuts` are the active majorants of the relaxation, each with the index of an answer and a slope. `slopes` and
-    `prices` prove `bound`. `peak` is the maximum of the relaxation, and `number` the node's position in the tree.
-    """
+    # `cuts` are the active majorants of the relaxation, each with the index of an answer and a slope. `slopes` and
+    # `prices` prove `bound`. `peak` is the maximum of the relaxation, and `number` the node's position in the tree.
 
     box_low: Floats
     box_high: Floats
@@ -57,10 +56,9 @@ class _Node:
 
 
 class RegionBranching:
-    """Best-first branch and bound over a region, one node per step.
+    """Best-first branch and bound over a region, one node per step."""
 
-    Shapes: `point` (d,); `root_prices` (n_inequalities,).
-    """
+    # Shapes: `point` (d,); `root_prices` (n_inequalities,).
 
     def __init__(self, law: AnswerLaw, sign: int, problem: SigmoidSum) -> None:
         assert law.region is not None
@@ -307,11 +305,9 @@ class RegionBranching:
     def _linear_program(
         self, node: _Node, which: Positions, slopes: Floats
     ) -> tuple[Floats, Floats, Positions, Floats, Floats, Floats] | None:
-        """Maximize the sum of the least of each answer's majorants over a node's convex hull.
-
-        Return the point, the majorants there, all cuts (answers and slopes) with their duals, and the prices of the
-        inequalities; or None if the solver fails. Columns are in units of their width.
-        """
+        """Maximize the sum of the least of each answer's majorants over a node's convex hull."""
+        # Return the point, the majorants there, all cuts (answers and slopes) with their duals, and the prices of the
+        # inequalities; or None if the solver fails. Columns are in units of their width.
         region, problem, columns, n = self.region, self.problem, self._columns, len(self.law)
         root_low, root_high = self.law.box
         width = np.where(root_high > root_low, root_high - root_low, 1.0)[columns]

@@ -23,10 +23,9 @@ _BLOCK = 1 << 16
 
 
 class RegionParts:
-    """Best-first branch and bound over a region, one batch of parts per step.
+    """Best-first branch and bound over a region, one batch of parts per step."""
 
-    Shapes: `prices` (n_inequalities,); `point` (d,).
-    """
+    # Shapes: `prices` (n_inequalities,); `point` (d,).
 
     def __init__(
         self, law: AnswerLaw, sign: int, problem: SigmoidSum, prices: Floats, start: tuple[float, Floats]

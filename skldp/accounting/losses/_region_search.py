@@ -28,13 +28,12 @@ _MOST_PRODUCTS = 2**24
 
 
 class RegionSearch:
-    """Search for one side of the loss over a region, with `lower`, `upper` and a record at which the sum is `lower`.
+    """Search for one side of the loss over a region, with `lower`, `upper` and a record at which the sum is `lower`."""
 
-    The method depends only on the answers and the domain. The points of a small domain are enumerated, or its vertices
-    if the maximum is at a vertex. A sum that is not concave is first cut into parts if few columns are continuous. A
-    relaxation to the convex hull follows. The last method branches on the boxes of all combinations of integer columns
-    if they are few, and otherwise solves further linear programs.
-    """
+    # The method depends only on the answers and the domain. The points of a small domain are enumerated, or its
+    # vertices if the maximum is at a vertex. A sum that is not concave is first cut into parts if few columns are
+    # continuous. A relaxation to the convex hull follows. The last method branches on the boxes of all combinations of
+    # integer columns if they are few, and otherwise solves further linear programs.
 
     def __init__(self, law: AnswerLaw, sign: int) -> None:
         assert law.region is not None

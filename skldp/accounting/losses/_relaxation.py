@@ -54,11 +54,9 @@ def relaxed(
     goal: float,
     offset: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Solve the relaxations of nodes, each until its bound is at most `goal` or stops improving.
-
-    Shapes: low, high (k, n), tangent (k, n), start (k, d), offset (k, n); returns bounds (k,), multipliers (k, n),
-    peaks (k, d).
-    """
+    """Solve the relaxations of nodes, each until its bound is at most `goal` or stops improving."""
+    # Shapes: low, high (k, n), tangent (k, n), start (k, d), offset (k, n); returns bounds (k,), multipliers (k, n),
+    # peaks (k, d).
     bounds, multipliers, peaks = np.full(len(low), np.inf), np.zeros(low.shape), start.copy()
     own = np.broadcast_to(problem.offset, low.shape) if offset is None else offset
     active, path = np.arange(len(low)), _Path(problem, low, high, tangent, start, own)
@@ -196,10 +194,9 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True, eq=False)
 class Roots:
-    """Initial boxes of a search; they differ in the contribution of integer columns to the arguments.
+    """Initial boxes of a search; they differ in the contribution of integer columns to the arguments."""
 
-    Shapes: `offsets` (r, n); `multipliers` (n,).
-    """
+    # Shapes: `offsets` (r, n); `multipliers` (n,).
 
     tree: Tree
     nodes: Positions
@@ -282,11 +279,10 @@ class DualBranching:
         return children
 
     def _cuts(self, nodes: Positions) -> tuple[Positions, Floats]:
-        """Return the loosest answer of each node at the relaxation's maximum, and its cut.
-
-        A ramp is cut at its convex kink, since it is concave or nearly straight on either side. Other functions are cut
-        in the middle of the majorant's straight piece; a cut at the maximum would leave one side as loose as before.
-        """
+        """Return the loosest answer of each node at the relaxation's maximum, and its cut."""
+        # A ramp is cut at its convex kink, since it is concave or nearly straight on either side. Other functions are
+        # cut in the middle of the majorant's straight piece; a cut at the maximum would leave one side as loose as
+        # before.
         problem, rows = self._problem, np.arange(len(nodes))
         low, high, turn = self._low[nodes], self._high[nodes], self._tangent[nodes]
         at = np.clip(self._points[nodes] @ problem.weights.T + self._offsets[self._root[nodes]], low, high)

@@ -82,10 +82,9 @@ def answer_law(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PerAnswer:
-    """Base class of records of arrays with one entry or row per answer.
+    """Base class of records of arrays with one entry or row per answer."""
 
-    Shapes: `offset, count, epsilon, logistic, growth, error` (n,).
-    """
+    # Shapes: `offset, count, epsilon, logistic, growth, error` (n,).
 
     offset: Floats
     count: Floats
@@ -123,10 +122,9 @@ class PerAnswer:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerLaw(PerAnswer):
-    """Law of answers over a box; see the module.
+    """Law of answers over a box; see the module."""
 
-    Shapes: `box` (2, n_features); `coef` (n, n_features); `magnitude` (n,).
-    """
+    # Shapes: `box` (2, n_features); `coef` (n, n_features); `magnitude` (n,).
 
     box: Floats
     coef: Floats

@@ -51,10 +51,9 @@ def sigmoid_sum(law: AnswerLaw) -> "SigmoidSum":
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SigmoidSum(PerAnswer):
-    """Sum ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing.
+    """Sum ``sum(count * g(weights @ s + offset))`` over s in [-1, 1]^d, with every g S-shaped and increasing."""
 
-    Shapes: `weights` (n, d).
-    """
+    # Shapes: `weights` (n, d).
 
     weights: Floats
     flipped: bool
@@ -100,10 +99,8 @@ class SigmoidSum(PerAnswer):
         return self.offset + self.spread
 
     def slack(self, slopes: Floats) -> Floats:
-        """Bound the rounding of a bound from these slopes, shape (..., n).
-
-        The bound sums slopes times arguments. These terms cancel, so their errors grow with the slopes.
-        """
+        """Bound the rounding of a bound from these slopes, shape (..., n)."""
+        # The bound sums slopes times arguments. These terms cancel, so their errors grow with the slopes.
         return np.abs(slopes) @ (4.0 * self.count * self.error)
 
     @cached_property
@@ -129,10 +126,9 @@ class SigmoidSum(PerAnswer):
         return replace(self, weights=-self.weights, offset=-self.offset, flipped=not self.flipped)
 
     def total(self, points: Floats, offset: Floats | None = None) -> Floats:
-        """Return the sum at each row of points, shape (k, d), with optional offsets per row, shape (k, n).
-
-        Probabilities are multiplied in runs that cannot underflow, since a logarithm costs as much as twenty products.
-        """
+        """Return the sum at each row of points, shape (k, d), with optional offsets per row, shape (k, n)."""
+        # Probabilities are multiplied in runs that cannot underflow, since a logarithm costs as much as twenty
+        # products.
         v = points @ self.weights.T + (self.offset if offset is None else offset)
         if (self.count * -np.log(self.smallest)).max(initial=0.0) > _DEEPEST:
             return self.value(v) @ self.count
@@ -194,10 +190,8 @@ class SigmoidSum(PerAnswer):
         return best
 
     def envelope_slope(self, low: Floats, high: Floats, at: Floats, tangent: Floats | None = None) -> Floats:
-        """Return the slope of the least concave majorant of g over [low, high] at an argument.
-
-        `tangent` is the tangent point, if it is known.
-        """
+        """Return the slope of the least concave majorant of g over [low, high] at an argument."""
+        # `tangent` is the tangent point, if it is known.
         tangent = self.tangent_point(low, high) if tangent is None else tangent
         run = tangent - low
         with np.errstate(divide="ignore", invalid="ignore"):
