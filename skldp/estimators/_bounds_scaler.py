@@ -78,19 +78,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Take the scale from the declared bounds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Only its shape and feature names are used.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-        """
+        """Take the scale from the declared bounds. Only the shape and the feature names of X are used."""
         validate_finite(self, X, reset=True)
         # A failed fit must not leave attributes of two fits.
         bounds = check_bounds_by_column(self.bounds, self)
@@ -103,16 +91,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Clip every row to the bounds, and scale it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        X_scaled : ndarray of shape (n_samples, n_features)
-        """
+        """Clip every row to the bounds, and scale it. Shapes: X (n_samples, n_features); returns the same."""
         check_is_fitted(self)
         X = validate_finite(self, X, reset=False)
         box = Box.of(*self.bounds_)
@@ -124,17 +103,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.clip(scaled, *round_inward(low, high, X.dtype))
 
     def inverse_transform(self, X: Any) -> Any:
-        """Scale back.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Scaled rows. Released values outside `feature_range` map outside `bounds`.
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-        """
+        """Scale back. Released values outside `feature_range` map outside `bounds`."""
         check_is_fitted(self)
         X = as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
         return _mapped(X, self.feature_range_, self.bounds_).astype(X.dtype, copy=False)

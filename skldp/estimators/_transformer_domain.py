@@ -85,14 +85,14 @@ def _column_transformer_parts(transformer: Any, bounds: dict[Any, Any]) -> Itera
     if not fitted and not (isinstance(transformer.remainder, str) and transformer.remainder == "drop"):
         raise ValueError("remainder must be 'drop' unless the ColumnTransformer is fitted. Fit it first.")
     for name, step, columns in steps:
-        own = _listed(name, columns, transformer)
+        own = listed_columns(name, columns, transformer)
         # A step without columns need not be declared.
         for names, part in _step_parts(name, step, own, bounds) if own else ():
             prefix = f"{name}__" if transformer.verbose_feature_names_out else ""
             yield [prefix + one for one in names], part
 
 
-def _listed(name: str, columns: Any, transformer: Any) -> list[Any]:
+def listed_columns(name: str, columns: Any, transformer: Any) -> list[Any]:
     """Return the columns of a step of a ColumnTransformer, by name if they have one."""
     names_in, size = (getattr(transformer, known, None) for known in ("feature_names_in_", "n_features_in_"))
     if isinstance(columns, str) or (isinstance(columns, int) and not isinstance(columns, bool)):
