@@ -58,7 +58,7 @@ class AnyField:
         """Names of the values in a record."""
         return (self.name,)
 
-    @property
+    @cached_property
     def column(self) -> Column:
         """First column, the only one of a number or category."""
         first: Column = self.columns[0]

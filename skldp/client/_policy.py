@@ -186,9 +186,10 @@ class Policy:
     @cached_property
     def epsilon(self) -> float:
         """Exact epsilon of a report: the sum over its fields, or over the largest that are asked, rounded up."""
-        return self._largest_sum([field.epsilon for field in self.fields])
+        asked = sorted((field.epsilon for field in self.fields), reverse=True)[: self.n_sampled]
+        return round_up(sum(map(Fraction, asked), Fraction(0)))
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of the values of a record."""
         return list(dict.fromkeys(name for field in self.fields for name in field.names))
@@ -462,10 +463,6 @@ class Policy:
     def _pack(self, report_id: bytes, answers: Sequence[int | None]) -> bytes:
         sizes = [field.n_answers for field in self.fields]
         return pack(bytes.fromhex(self.sha256), report_id, answers, sizes, self.n_sampled)
-
-    def _largest_sum(self, epsilons: Sequence[float]) -> float:
-        """Return the exact sum of the epsilons that are asked together at most, rounded up."""
-        return round_up(sum(map(Fraction, sorted(epsilons, reverse=True)[: self.n_sampled]), Fraction(0)))
 
 
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:

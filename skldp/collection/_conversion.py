@@ -1,7 +1,6 @@
 """Policies of fitted estimators."""
 
 import math
-from collections import UserList
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -24,6 +23,7 @@ from skldp.estimators._labels import LabelLaplace, LabelRR
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._targets import TargetPrivatizer
+from skldp.estimators._transformer_domain import listed_columns
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._integers import MOST_CODES, GroupLaw
 from skldp.mechanisms._record import CategoricalRecord
@@ -236,7 +236,8 @@ def _parts(estimator: Any, names: list[str] | None = None, label: str | None = N
         check_is_fitted(estimator)
         of_table = names or _input_names(estimator)
         for own, transformer, columns in estimator.transformers_:
-            chosen = _chosen(of_table, columns)
+            listed = listed_columns(own, columns, estimator)
+            chosen = [of_table[one] if isinstance(one, int) else one for one in listed]
             if chosen and not (isinstance(transformer, str) and transformer == "drop"):
                 yield from _parts(transformer, chosen, own)
     elif type(estimator) not in _ESTIMATORS:
@@ -256,19 +257,3 @@ def _input_names(estimator: Any) -> list[str]:
     if given is None and hasattr(estimator, "epsilons_"):
         given = list(estimator.epsilons_)
     return [f"x{j}" for j in range(estimator.n_features_in_)] if given is None else [str(name) for name in given]
-
-
-def _chosen(names: list[str], columns: Any) -> list[str]:
-    """Return the names of the columns of a part of a ColumnTransformer."""
-    if isinstance(columns, str):
-        return [columns]
-    if isinstance(columns, slice):
-        if isinstance(columns.start, str) or isinstance(columns.stop, str):
-            raise ValueError("Columns must be a list of names, places or a mask; got a slice of names.")
-        return names[columns]
-    # scikit-learn 1.6 gives the remainder as a list that warns when it is read.
-    held: Any = columns.data if isinstance(columns, UserList) else columns
-    listed: list[Any] = list(held) if np.ndim(held) else [held]
-    if all(isinstance(one, str) for one in listed):
-        return listed
-    return np.array(names, dtype=object)[np.asarray(listed)].tolist()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp.laws._bits_of_codes import BitsOfCodes
-from skldp.laws._integers import Answers, CodeLaw, Products
+from skldp.laws._integers import AnswerProducts, Answers, CodeLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.numeric._distribution import ascend
 
@@ -45,7 +45,7 @@ def likeliest_codes(law: CodeLaw, answers: Answers) -> _Floats:
     )
 
 
-def _ascend_models(found: Products, more: float, start: _Floats, slack: float) -> tuple[_Floats, bool]:
+def _ascend_models(found: AnswerProducts, more: float, start: _Floats, slack: float) -> tuple[_Floats, bool]:
     """Ascend quadratic models of the log-likelihood from even shares, and return whether at most the slack is left.
 
     The first model is that at the given start.

@@ -148,12 +148,12 @@ class Column(Domain):
         """Values of a category without None."""
         return tuple(value for value in self.values or () if value is not None)
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether numbers are rounded to integers."""
         return self.kind in ("integer", "date")
 
-    @property
+    @cached_property
     def is_date(self) -> bool:
         """Whether numbers are days of dates."""
         return bool(self.kind == "date")
@@ -185,7 +185,7 @@ class Column(Domain):
         """Half the distance of the bounds on the scale of the column."""
         return self.ends[1] / 2 - self.ends[0] / 2
 
-    @property
+    @cached_property
     def stand_in(self) -> float:
         """Replacement of a missing number on a device."""
         middle = math.exp(self.center) if self.scale == "log" else self.center

@@ -13,8 +13,7 @@ from skldp.domains._domain import Codes
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms._rows import RowMechanism
 from skldp.mechanisms.categorical._frequency import unbiased_share
-from skldp.mechanisms.categorical._one_hot import OneHotMechanism
-from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
+from skldp.mechanisms.categorical._randomized_response import CategoryMechanism, RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
 
 
@@ -80,9 +79,8 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[Co
         if isinstance(part, NumberOrMissing):
             center = np.array([part.domain.center, 0.5])
             own[there], own[~there] = part.unbiased(released[there, place.start]), center
-        elif isinstance(part, RandomizedResponse | OneHotMechanism):
-            p, q = part.support_probabilities() if isinstance(part, RandomizedResponse) else (part.p, part.q)
-            center, own[...] = np.full(size, 1 / size), unbiased_share(own, p, q)
+        elif isinstance(part, CategoryMechanism):
+            center, own[...] = np.full(size, 1 / size), unbiased_share(own, part.p, part.q)
         else:
             continue
         if j in record.sampled_from:
@@ -92,10 +90,7 @@ def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[Co
 
 def _middle(part: RowMechanism) -> Floats:
     """Return the encoding of a column that was not asked: its middle, or its mean bits under uniform categories."""
-    if isinstance(part, RandomizedResponse):
-        p, q = part.support_probabilities()
-        return np.full(part.n_classes, q + (p - q) / part.n_classes)
-    if isinstance(part, OneHotMechanism):
+    if isinstance(part, CategoryMechanism):
         return np.full(part.n_classes, part.mean_bit)
     if isinstance(part, NumberOrMissing):
         return np.array([part.domain.center, (part.told_probability + part.hidden_probability) / 2])

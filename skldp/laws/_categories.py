@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Bools, Floats, Ints, Words
-from skldp.laws._integers import Answers, CodeLaw, Noise, Products
+from skldp.laws._integers import AnswerProducts, Answers, CodeLaw, Noise
 from skldp.laws._odds import TWO_64
 
 
@@ -143,11 +143,11 @@ class ResponseLaw(CodeLaw):
         """Return the sums of weights of each code."""
         return np.bincount(answers, weights, self.n_codes).astype(np.float64)
 
-    def products(self, answers: Answers) -> Products:
+    def products(self, answers: Answers) -> AnswerProducts:
         """Return the distinct answers, with their two products."""
         counts = np.bincount(answers, minlength=self.n_codes).astype(np.float64)
         given = np.flatnonzero(counts)
-        return Products(
+        return AnswerProducts(
             counts[given],
             lambda shares: shares[given],
             lambda parts: np.bincount(given, parts, self.n_codes).astype(np.float64),

@@ -12,10 +12,10 @@ from skldp._arrays import Bools, Floats, Ints
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._integers import (
     MOST_CODES,
+    AnswerProducts,
     Answers,
     CodeLaw,
     Noise,
-    Products,
     is_prime,
     number_of_digits,
     uniform_below,
@@ -121,11 +121,11 @@ class HashingLaw(CodeLaw):
         """Return the sums of weights of the answers that support each code, by one transform."""
         return self._tables.supporting(self._tables.keys(answers.astype(np.int64)), weights)
 
-    def products(self, answers: Answers) -> Products:
+    def products(self, answers: Answers) -> AnswerProducts:
         """Return the answers that support different codes, with their two products."""
         tables = self._tables
         keys, counts = np.unique(tables.keys(answers.astype(np.int64)), return_counts=True)
-        return Products(
+        return AnswerProducts(
             counts.astype(np.float64),
             lambda shares: tables.supported(keys, shares),
             lambda parts: tables.supporting(keys, parts),

@@ -79,7 +79,7 @@ class Noise(Protocol):
         """Return the stream for more noise about a few of `size` numbers."""
 
 
-class Products(NamedTuple):
+class AnswerProducts(NamedTuple):
     """Distinct answers: their counts, the sum of shares that each supports, and of weights that support each code."""
 
     counts: Floats
@@ -204,7 +204,7 @@ class CodeLaw(IntegerLaw):
         """Return the sums of weights of the answers that support each code."""
 
     @abstractmethod
-    def products(self, answers: Answers) -> Products:
+    def products(self, answers: Answers) -> AnswerProducts:
         """Return the distinct answers, with their two products."""
 
     def scores(self, answers: Answers, code: int) -> Floats:

@@ -91,19 +91,7 @@ def as_uniform(words: Words) -> Floats:
 
 
 class Noise:
-    """A stream of uniform random bits for one release.
-
-    Parameters
-    ----------
-    key : bytes
-        32 bytes. Make a stream with :func:`noise_from` instead of choosing one.
-    secure : bool
-        Whether the key comes from the operating system's secure source.
-
-    Attributes
-    ----------
-    secure : bool
-    """
+    """Stream of uniform random bits for one release, of a key of 32 bytes; :func:`noise_from` makes one."""
 
     def __init__(self, key: bytes, *, secure: bool) -> None:
         self.secure = secure
@@ -120,13 +108,7 @@ class Noise:
         raise TypeError("A Noise stream must not be copied or pickled; make a new one with noise_from in the worker.")
 
     def fill(self, buffer: np.ndarray) -> np.ndarray:
-        """Overwrite a C-contiguous array with random bits, and return it.
-
-        Raises
-        ------
-        ValueError
-            If it is not C-contiguous, since a copy would be overwritten.
-        """
+        """Overwrite a C-contiguous array with random bits, and return it; a copy would be overwritten instead."""
         if not buffer.flags.c_contiguous:
             raise ValueError(f"buffer must be C-contiguous; got strides {buffer.strides!r}.")
         view = buffer.reshape(-1).view(np.uint8).data
@@ -146,32 +128,12 @@ class Noise:
         return self.fill(np.empty(size, dtype=dtype))
 
     def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> Bools:
-        """Draw booleans that are True with probability exactly ``threshold / 2**64``.
-
-        Parameters
-        ----------
-        threshold : array-like of uint64
-            Between 0 and 2^64 - 1; ``flip_threshold`` makes them.
-        size : int or tuple of int, default=None
-            None is the shape of `threshold`, which must broadcast to `size` otherwise.
-        """
+        """Draw booleans that are True with probability exactly ``threshold / 2**64``, in the shape of both."""
         t = np.asarray(threshold, dtype=np.uint64)
         return self.words(t.shape if size is None else size) < t
 
     def integers(self, high: int, size: int | tuple[int, ...]) -> Ints:
-        """Draw uniform integers from 0 to ``high - 1``, without modulo bias.
-
-        Parameters
-        ----------
-        high : int
-            From 1 to 2^63.
-        size : int or tuple of int
-
-        Raises
-        ------
-        ValueError
-            If `high` is out of range.
-        """
+        """Draw uniform integers from 0 to ``high - 1``, for a `high` up to 2^63, without modulo bias."""
         if not 1 <= high <= 2**63:
             raise ValueError(f"high must be from 1 to 2**63; got {high!r}.")
         words = self.words(size).reshape(-1)
@@ -196,19 +158,8 @@ class Noise:
         return np.argsort(keys)
 
     def subsets(self, n_rows: int, n: int, k: int) -> Ints:
-        """Draw `k` of the integers 0 to ``n - 1`` without replacement for each row; every set is equally likely.
+        """Draw `k` of the integers 0 to ``n - 1`` without replacement for each row, shape (n_rows, k).
 
-        Returns
-        -------
-        ndarray of int64, shape (n_rows, k)
-
-        Raises
-        ------
-        ValueError
-            If not ``0 <= k <= n``.
-
-        References
-        ----------
         Bentley and Floyd, "Programming pearls: a sample of brilliance", Communications of the ACM, 1987.
         """
         if not 0 <= k <= n:
@@ -231,19 +182,9 @@ class Noise:
         return [Noise(self._child_key(child), secure=self.secure) for child in children]
 
     def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
-        """Return the stream for more noise about a few of `size` numbers.
+        """Return the stream for more noise about a few of `size` numbers, at ascending places: this one.
 
-        Parameters
-        ----------
-        places : ndarray of int
-            Indices of the numbers, ascending. The numbers belong to the rows of the release in order, as many to
-            each row.
-        size : int
-
-        Returns
-        -------
-        Noise
-            This stream itself, whose words belong to no row; see ``RowNoise``.
+        The numbers belong to the rows of a release in order, as many to each row; see :class:`RowNoise`.
         """
         return self
 

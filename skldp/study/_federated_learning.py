@@ -21,7 +21,7 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import noise_from
 from skldp.study._federated_parts import PERTURBED, GradientRelease, ScoreModel, count_gradients, count_records
 
-_MODELS = ("softmax", "linear", "network")
+_MODELS = ("softmax", "network")
 
 
 def federated_learning(
@@ -40,8 +40,8 @@ def federated_learning(
     local_steps: int = 1,
     model: str = "softmax",
     hidden: Sequence[int] = (64, 64),
-    learning_rate: Any = "auto",
-    gradient_bound: Any = 0.1,
+    learning_rate: float | str = "auto",
+    gradient_bound: float = 0.1,
     delta: float = 1e-6,
     seed: Any = None,
 ) -> "FederatedRun":
@@ -78,18 +78,17 @@ def federated_learning(
         round, otherwise in turn from a random order: no client is asked more often than needed.
     local_steps : int, default=1
         Number of steps that a client makes on its own data in a round. It sends the sum of their gradients.
-    model : {"softmax", "linear", "network"}, default="softmax"
-        Softmax regression, least squares on the one-hot label, or a network of rectified linear units. Of attributes,
-        each is learnt by logistic regression, or is one output of the network.
+    model : {"softmax", "network"}, default="softmax"
+        Softmax regression, or a network of rectified linear units. Of attributes, each is learnt by logistic
+        regression, or is one output of the network.
     hidden : sequence of int, default=(64, 64)
         Units of each hidden layer of the network. The paper has two of 1,500.
-    learning_rate : "auto", float or array-like of shape (n_rounds,), default="auto"
-        The step, or that of each round. "auto" is the inverse of the loss's smoothness on the features that the clients
+    learning_rate : "auto" or float, default="auto"
+        The step. "auto" is the inverse of the loss's smoothness on the features that the clients
         train on, fixed before the rounds as a published rate would be: it is no release, and nothing is counted for it.
         A network needs numbers.
-    gradient_bound : float or array-like of shape (n_layers,), default=0.1
-        Released gradients and weights are clipped to plus or minus this bound, number by number. LDP-FL has a bound for
-        each layer, by which its numbers are divided before the release and multiplied after it.
+    gradient_bound : float, default=0.1
+        Released gradients and weights are clipped to plus or minus this bound, number by number.
     delta : float, default=1e-6
         Delta of the complete training, for the shuffled guarantee.
     seed : None, int, Generator or RandomState, default=None
@@ -185,19 +184,16 @@ def federated_learning(
             parts.append(mechanism.privacy_guarantee_)
         X, X_test = _with_intercept(X), _with_intercept(X_test)
         one_hot = y if y.ndim == 2 else (y[:, None] == classes).astype(np.float64)
-        loss = "linear" if model == "linear" else "sigmoid" if of_attributes else "softmax"
+        loss = "sigmoid" if of_attributes else "softmax"
         layers = tuple(map(int, hidden)) if model == "network" else ()
         learner = ScoreModel(loss, X.shape[1], one_hot.shape[1], layers)
-        step = 1 / learner.smoothness(X) if isinstance(learning_rate, str) else np.asarray(learning_rate, dtype=float)
+        step = 1 / learner.smoothness(X) if isinstance(learning_rate, str) else float(learning_rate)
         release, update = None, None
         if on_gradients:
-            by_layer = np.ndim(gradient_bound) > 0
-            bound = learner.bounds(gradient_bound) if by_layer else gradient_bound
             most_asked = n_rounds if asked is None else int(np.bincount(asked.ravel()).max())
-            release = GradientRelease(mechanism, perturbs, 1.0 if by_layer else gradient_bound, most_asked)
-            update = partial(
-                _step_on_releases, bound=bound, release=release, of_weights=perturbs == "anonymised weights"
-            )
+            release = GradientRelease(mechanism, perturbs, gradient_bound, most_asked)
+            of_weights = perturbs == "anonymised weights"
+            update = partial(_step_on_releases, bound=gradient_bound, release=release, of_weights=of_weights)
         start, data = learner.start(noise), (X, one_hot, clients)
         theta = _train(learner, start, *data, n_rounds, step, update, asked=asked, n_steps=local_steps)
         # Compare rows by predictions: a constant added to all scores of a row would change their order.
@@ -239,7 +235,7 @@ def _train(
     one_hot: np.ndarray,
     clients: np.ndarray,
     n_rounds: int,
-    step: Any,
+    step: float,
     update: Callable[..., np.ndarray] | None = None,
     *,
     asked: np.ndarray | None = None,
@@ -254,16 +250,16 @@ def _train(
     else:
         rows, weights = _padded(clients)
         X, one_hot = X[rows], one_hot[rows]
-    for place, now in enumerate(np.broadcast_to(step, n_rounds).tolist()):
+    for place in range(n_rounds):
         own = slice(None) if asked is None else asked[place]
         data = X[own], one_hot[own], weights[own]
         gradients = model.gradient(theta, *data)
         for _ in range(n_steps - 1):
-            gradients = gradients + model.gradient(theta - now * gradients, *data)
+            gradients = gradients + model.gradient(theta - step * gradients, *data)
         if update is not None:
-            theta = update(theta, gradients, step=now)
+            theta = update(theta, gradients, step=step)
         else:
-            theta = theta - now * (gradients if together else gradients.mean(axis=0))
+            theta = theta - step * (gradients if together else gradients.mean(axis=0))
     return theta
 
 
@@ -280,13 +276,11 @@ def _asked(n_clients: int, n_sampled: Any, n_rounds: int, perturbs: str, noise: 
 
 
 def _step_on_releases(
-    theta: np.ndarray, gradients: np.ndarray, *, step: float, bound: Any, release: Any, of_weights: bool
+    theta: np.ndarray, gradients: np.ndarray, *, step: float, bound: float, release: Any, of_weights: bool
 ) -> np.ndarray:
     """Return the next parameters, from releases of the clients' gradients or of their weights after a step."""
     sent = theta - step * gradients if of_weights else gradients
-    of_layers = np.ndim(bound) > 0
-    released = release(np.clip(sent / bound, -1, 1)) * bound if of_layers else release(np.clip(sent, -bound, bound))
-    mean = released.mean(axis=0)
+    mean = release(np.clip(sent, -bound, bound)).mean(axis=0)
     return np.asarray(mean if of_weights else theta - step * mean)
 
 
@@ -372,22 +366,11 @@ def _check_numbers(
     check_integer("local_steps", local_steps, least=1)
     for size in hidden:
         check_integer("Every number in hidden", size, least=1)
-    _check_each("gradient_bound", gradient_bound, len(hidden) + 1 if model == "network" else 1, "layer")
+    check_positive("gradient_bound", gradient_bound)
     if not (isinstance(learning_rate, str) and learning_rate == "auto"):
-        _check_each("learning_rate", learning_rate, n_rounds, "round")
+        check_positive("learning_rate", learning_rate)
     elif model == "network":
         raise ValueError("learning_rate must be a number for a network; got 'auto'.")
-
-
-def _check_each(name: str, value: Any, n_values: int, what: str) -> None:
-    """Raise ValueError unless value is a positive number, or one for each of `n_values`."""
-    if np.ndim(value) == 0:
-        check_positive(name, value)
-        return
-    if np.shape(value) != (n_values,):
-        raise ValueError(f"{name} must be a number, or one for each {what} ({n_values}); got shape {np.shape(value)}.")
-    for one in value:
-        check_positive(f"Every number in {name}", one)
 
 
 @dataclass(frozen=True)

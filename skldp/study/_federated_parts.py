@@ -29,7 +29,7 @@ _ONE_BY_ONE = ("anonymised coordinates", "anonymised weights")
 class ScoreModel:
     """Scores of rows by fully connected layers with rectified linear units; without hidden layers they are linear.
 
-    `loss` is one of "softmax", "sigmoid" and "linear". The parameters of all layers are one flat vector.
+    `loss` is "softmax" or "sigmoid". The parameters of all layers are one flat vector.
     """
 
     loss: str
@@ -64,19 +64,13 @@ class ScoreModel:
             layers.append(layer.ravel())
         return np.concatenate(layers)
 
-    def bounds(self, of_layers: npt.ArrayLike) -> _Array:
-        """Return the bound of each parameter from that of its layer."""
-        return np.repeat(np.asarray(of_layers, dtype=float), [rows * columns for rows, columns in self._shapes])
-
     def scores(self, theta: _Array, rows: _Array) -> _Array:
         """Return the scores of rows, of shape (..., n, n_outputs)."""
         return self._forward(theta, rows)[-1]
 
     def predictions(self, scores: _Array) -> _Array:
         """Return scores on the scale of the targets."""
-        if self.loss == "softmax":
-            return np.asarray(softmax(scores, axis=-1))
-        return np.asarray(expit(scores)) if self.loss == "sigmoid" else scores
+        return np.asarray(softmax(scores, axis=-1) if self.loss == "softmax" else expit(scores))
 
     def gradient(self, theta: _Array, rows: _Array, targets: _Array, weights: _Array) -> _Array:
         """Return the weighted sum of the gradients of rows, by backpropagation.
@@ -97,7 +91,7 @@ class ScoreModel:
     def smoothness(self, rows: _Array) -> float:
         """Bound the smoothness of the mean loss over these rows, for linear scores."""
         largest = float(np.linalg.norm(rows.T @ rows / len(rows), 2))
-        return largest * {"softmax": 0.5, "sigmoid": 0.25, "linear": 1.0}[self.loss]
+        return largest * {"softmax": 0.5, "sigmoid": 0.25}[self.loss]
 
     def _layers(self, theta: _Array) -> list[_Array]:
         ends = np.cumsum([0, *(rows * columns for rows, columns in self._shapes)]).tolist()

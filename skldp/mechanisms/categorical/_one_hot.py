@@ -68,11 +68,6 @@ class OneHotMechanism(CategoryMechanism):
         """Return the mean products of the one-hot encoding: the frequencies, as a diagonal matrix."""
         return original_second_moment_of([self], second_moment, mean)
 
-    @property
-    def mean_bit(self) -> float:
-        """The mean of a released bit under uniform categories."""
-        return self.q + (self.p - self.q) / self.n_classes
-
     def output_law(self, codes: npt.ArrayLike) -> Floats:
         """Return the probability of a 1 in each column, one row per true code."""
         own = self._inside(codes).reshape(-1, 1)

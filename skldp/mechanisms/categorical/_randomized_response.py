@@ -111,6 +111,11 @@ class CategoryMechanism(CodeMechanism):
         return self.law.support[1] if self.n_classes > 1 else 0.0
 
     @property
+    def mean_bit(self) -> float:
+        """The mean of the bit of a category under uniform categories."""
+        return self.q + (self.p - self.q) / self.n_classes
+
+    @property
     def report_bits(self) -> int:
         """Length of a report in bits, sent as it is drawn."""
         return self.law.report_bits if self.n_classes > 1 else 0

@@ -188,40 +188,13 @@ class JointMechanism(UnitMechanism):
 
 @dataclass(frozen=True)
 class Duchi(UnitLawMechanism):
-    r"""Duchi's mechanism: one number in [-1, 1], released as one of two.
-
-    Parameters
-    ----------
-    epsilon : float
-        Natural log, at least 1e-6; values above 24 count as 24.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not a finite number of at least 1e-6.
-
-    Notes
-    -----
-    The answer is :math:`\pm B` with
+    r"""Duchi's mechanism: one number in [-1, 1], released as :math:`\pm B`.
 
     .. math:: B = \frac{e^\varepsilon + 1}{e^\varepsilon - 1}, \quad
               P(+B) = \frac{1}{2} + \frac{x}{2} \cdot \frac{e^\varepsilon - 1}{e^\varepsilon + 1}, \quad
               \mathrm{Var} = B^2 - x^2.
 
-    A signed 64-bit word is compared with the integer nearest to :math:`x D`, where D is an integer just below
-    :math:`2^{63} \tanh(\varepsilon / 2)` that a double holds exactly. So :math:`x D` is monotone in x and never
-    beyond :math:`\pm D`, the worst ratio is :math:`(2^{63} + D) / (2^{63} - D)`, and B is :math:`2^{63} / D`.
-    The word's first 16 bits decide unless they are next to those of the integer; only then the rest is drawn.
-
-    References
-    ----------
     Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018.
-
-    Examples
-    --------
-    >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi
-    >>> round(Duchi(1.0).worst_variance, 3)
-    4.683
     """
 
     takes_singles: ClassVar[bool] = True
