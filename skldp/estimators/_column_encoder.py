@@ -126,7 +126,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names of the features: a column's, or a column's and a category's. The schema names the columns."""
+        """Return the names of the features: of a column, or of a column and a category. `input_features` is ignored."""
         check_is_fitted(self, "columns_")
         return np.array(self._features, dtype=object)
 

@@ -57,9 +57,9 @@ def release_blocks(
     Raises
     ------
     ValueError, TypeError
-        If a parameter has another type; if `out` has the wrong shape or dtype, is read-only or overlaps X; if a value is
-        not finite or not declared (all blocks are checked before the first release); or if `seed` is an int, with which
-        every block would get the same noise. With a `release_key`, if there is a seed, a ledger,
+        If a parameter has another type; if `out` has the wrong shape or dtype, is read-only or overlaps X; if a value
+        is not finite or not declared (all blocks are checked before the first release); or if `seed` is an int, with
+        which every block would get the same noise. With a `release_key`, if there is a seed, a ledger,
         ``transform_noise=False``, or not one id per row.
 
     Warns
