@@ -78,7 +78,19 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Take the scale from the declared bounds. Only the shape and the feature names of X are used."""
+        """Take the scale from the declared bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Only its shape and feature names are used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
         validate_finite(self, X, reset=True)
         # A failed fit must not leave attributes of two fits.
         bounds = check_bounds_by_column(self.bounds, self)
@@ -91,7 +103,16 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Clip every row to the bounds, and scale it. Shapes: X (n_samples, n_features); returns the same."""
+        """Clip every row to the bounds, and scale it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+        """
         check_is_fitted(self)
         X = validate_finite(self, X, reset=False)
         box = Box.of(*self.bounds_)
@@ -103,7 +124,17 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.clip(scaled, *round_inward(low, high, X.dtype))
 
     def inverse_transform(self, X: Any) -> Any:
-        """Scale back. Released values outside `feature_range` map outside `bounds`."""
+        """Scale back.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Scaled rows. Released values outside `feature_range` map outside `bounds`.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+        """
         check_is_fitted(self)
         X = as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
         return _mapped(X, self.feature_range_, self.bounds_).astype(X.dtype, copy=False)
