@@ -7,13 +7,11 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from skldp.laws._hadamard import HadamardLaw
 from skldp.laws._hashing import HashingLaw
 from skldp.laws._numbers import n_agreeing
-from skldp.laws._odds import least_count
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, Workspace
-from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing
+from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing
 
 # For fixed seeds: what passes once passes always.
 THRESHOLD = 1e-6
@@ -241,10 +239,7 @@ class Reports:
                 total += a % g * (code % g)
                 a, code = a // g, code // g
             return total % g == bucket
-        size = self.law.block_size
-        if report // size != code // (size - 1):
-            return False
-        return ((1 + code % (size - 1)) & (report % size)).bit_count() % 2 == 0
+        return ((1 + code) & report).bit_count() % 2 == 0
 
     def log_likelihood(self, reports, codes):
         """Logarithm of the probability of each report given each code (broadcast)."""
@@ -262,11 +257,6 @@ def hashing(epsilon, n_codes):
     return Reports(epsilon, OneHotLocalHashing(epsilon, n_codes).law)
 
 
-def hadamard(epsilon, n_codes, n_blocks=1):
-    """Reports of Hadamard response with some blocks."""
-    size = 2
-    while (size - 1) * n_blocks < n_codes:
-        size *= 2
-    others = n_blocks * size - size // 2
-    miss_count = least_count(epsilon, others, n_own=size // 2, n_counted=others)
-    return Reports(epsilon, HadamardLaw(n_codes, n_blocks, size, miss_count))
+def hadamard(epsilon, n_codes):
+    """Reports of Hadamard response."""
+    return Reports(epsilon, OneHotHadamard(epsilon, n_codes).law)

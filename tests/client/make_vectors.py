@@ -14,7 +14,7 @@ from skldp.laws._hadamard import HadamardLaw
 from skldp.laws._hashing import HashingLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
-from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
+from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
@@ -45,7 +45,7 @@ POLICY = Policy(
         Field("bits", Column(values=("a", "b", "c")), UnaryEncoding(1.0, 3, "oue").integer_law),
         Field("set", Column(values=tuple("abcdefg")), SubsetSelection(1.0, 7).integer_law),
         Field("hash", Column(values=tuple(range(20))), OneHotLocalHashing(1.0, 20).integer_law),
-        Field("row", Column(values=tuple(range(20))), HadamardLaw(20, 4, 8, miss_count=8973987426844711012)),
+        Field("row", Column(values=tuple(range(20))), OneHotHadamard(2.0, 20).integer_law),
         Field("since", Column(18262.0, 20088.0, missing=19000.0, kind="date"), Duchi(3.0).integer_law),
         Field("bins", Column(0.0, 100.0), ResponseOnBins(3.0, 0.0, 100.0).integer_law),
         Field("knots", Column(0.0, 100.0), ResponseOnBins(3.0, 0.0, 100.0, unbiased=True).integer_law),
@@ -122,7 +122,7 @@ EDGES = Policy(
     'test vectors: "edges", and nobody\'s data \\ / é 😀',
     (
         Field(
-            "row", Column(values=tuple(range(20))), codes(HadamardLaw, 20, n_blocks=8, block_size=4, miss_count=2**58)
+            "row", Column(values=tuple(range(20))), codes(HadamardLaw, 20, n_blocks=1, block_size=64, miss_count=2**58)
         ),
         Field("half-even product", Column(-1.0, 1.0), TwoAnswersLaw(slope=3)),
         Field("half-even value", Column(-4.0, 4.0, missing=3.0, kind="integer"), NINTHS),

@@ -42,7 +42,7 @@ def n_answers(law):
         case "local_hashing":
             return own["n_buckets"] * (own["n_buckets"] ** digits(law) - 1)
         case "hadamard":
-            return own["n_blocks"] * own["block_size"]
+            return own["block_size"]
         case "bins" | "knots" | "points" | "sign_and_bits":
             lists = {"bins": "answers", "knots": "knots", "points": "places"}
             of = {name: len(law.get(places, "")) for name, places in lists.items()}
@@ -94,8 +94,7 @@ def epsilon(law):
         case "local_hashing":
             return math.log((2**64 - (own["n_buckets"] - 1) * own["other_count"]) / own["other_count"])
         case "hadamard":
-            half, miss = own["block_size"] // 2, own["miss_count"]
-            return math.log((2**64 - miss) * (n_answers(law) - half) / (miss * half))
+            return math.log((2**64 - own["miss_count"]) / own["miss_count"])
         case "sign_and_bits":
             return sum(math.log((2**64 - int(t)) / int(t)) for t in law["flip_counts"])
     return epsilon_of_several(law)
@@ -264,14 +263,8 @@ def draw_of_codes(law, x, words):
             members = {other if other < x else other + 1 for other in others} | ({x} if with_own else set())
             return int("".join("1" if place in members else "0" for place in range(own["n_codes"])), 2)
         case "hadamard":
-            b = own["block_size"]
-            block, row = divmod(x, b - 1)
-            if w >= own["miss_count"]:
-                return block * b + column(below(b // 2, words), row + 1, 0)
-            j = below(n_answers(law) - b // 2, words)
-            if j < b // 2:
-                return block * b + column(j, row + 1, 1)
-            return ((block + 1) * b + j - b // 2) % n_answers(law)
+            j = below(own["block_size"] // 2, words)
+            return column(j, x + 1, 0 if w >= own["miss_count"] else 1)
 
 
 def draw_of_places(law, x, words):

@@ -85,7 +85,7 @@ def test_a_second_client_gives_the_same_reports(published):
         ("magnitude) * 2.0**64):", "magnitude) * 2.0**64) + 1:"),
         ("(next(words) < int(t))", "(next(words) <= int(t))"),
         ('w >= own["miss_count"]\n', 'w > own["miss_count"]\n'),
-        ('if w >= own["miss_count"]:', 'if w > own["miss_count"]:'),
+        ('if w >= own["miss_count"] else', 'if w > own["miss_count"] else'),
         ('s = w // own["other_count"] + 1', 's = w // own["other_count"]'),
         ("math.prod(sorted(sizes)[-s:])", "math.prod(sorted(sizes)[:s])"),
         ("number = number * math.comb(m, s) + sum(", "number = number + math.prod(sizes[i] for i in asked) * sum("),

@@ -100,7 +100,7 @@ CODES = [
     hashing(0.7, 11),
     hadamard(1.0, 2),
     hadamard(0.5, 6),
-    hadamard(2.5, 13, 2),
+    hadamard(2.5, 13),
 ]
 
 

@@ -183,11 +183,8 @@ def code_chances(law):
             return np.array([response[row].reshape(-1) for row in buckets]) / law.n_hashes
         case "hadamard":
             size, missed = law.block_size, law.miss_count / TWO_64
-            blocks, rows = np.divmod(np.arange(n), size - 1)
-            answers = np.arange(law.n_answers)
-            parity = np.array([[bin(a % size & row + 1).count("1") % 2 for a in answers] for row in rows])
-            own = (answers // size == blocks[:, None]) & (parity == 0)
-            return np.where(own, (1 - missed) / (size / 2), missed / (law.n_answers - size / 2))
+            parity = np.array([[bin(a & row).count("1") % 2 for a in range(size)] for row in range(1, n + 1)])
+            return np.where(parity == 0, 1 - missed, missed) / (size / 2)
     raise NotImplementedError(law.name)
 
 

@@ -16,7 +16,7 @@ from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid
 N_CODES = 11
 MECHANISMS = [
     kind(epsilon, N_CODES, *more)
-    for kind, *more in ((SubsetSelection,), (hashing,), (hadamard,), (hadamard, 4))
+    for kind, *more in ((SubsetSelection,), (hashing,), (hadamard,))
     for epsilon in (0.5, 2.0)
 ]
 
@@ -58,7 +58,7 @@ def collector():
             Field("bins", Column(0.0, 1.0), bins),
             Field("hash", Column(values=values), hashing(2.0, N_CODES).integer_law),
             Field("set", Column(values=values), SubsetSelection(2.0, N_CODES).integer_law),
-            Field("row", Column(values=values), hadamard(2.0, N_CODES, 4).integer_law),
+            Field("row", Column(values=values), hadamard(2.0, N_CODES).integer_law),
         ),
     )
     words = np.random.default_rng(7)

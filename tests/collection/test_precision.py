@@ -47,7 +47,7 @@ FIELDS = (
     Field("bits", Column(values=tuple("abc")), UnaryEncoding(1.0, 3, "oue").integer_law),
     Field("set", Column(values=tuple("abcdefg")), SubsetSelection(1.0, 7).integer_law),
     Field("hash", Column(values=tuple(range(9))), hashing(1.0, 9).integer_law),
-    Field("row", Column(values=tuple(range(9))), hadamard(2.0, 9, 4).integer_law),
+    Field("row", Column(values=tuple(range(9))), hadamard(2.0, 9).integer_law),
     Field("rows", Column(values=tuple(range(7))), hadamard(0.5, 7).integer_law),
 )
 

@@ -68,3 +68,12 @@ def test_people_are_asked_and_their_mean_probability_is_estimated(tmp_path):
 def test_what_has_no_such_probability_is_refused(model, target, of_class, match):
     with pytest.raises(ValueError, match=match):
         BayesianFilter(model, bounds=(-1, 1), of_class=of_class).fit(X, target)
+
+
+def test_another_link_is_noticed_by_its_probabilities():
+    class Flattened(LogisticRegression):
+        def predict_proba(self, X):
+            return 0.5 * super().predict_proba(X) + 0.5 / 3
+
+    with pytest.raises(ValueError, match="predict_proba is the softmax"):
+        BayesianFilter(Flattened(), bounds=(-1, 1), of_class="a").fit(X, Y)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from skldp import TablePrivatizer
 from skldp.domains._columns import Columns
 from skldp.estimators._table_encoding import as_estimates, as_one_hot
+from skldp.exceptions import OutOfDomainWarning
 from skldp.mechanisms import Column
 from skldp.mechanisms._record import MixedRecord
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
@@ -204,3 +205,10 @@ def test_nothing_is_missing_of_whatever_type_it_is(declared, given, middle, kind
     if middle is not None:
         filled = TablePrivatizer(schema={"x0": declared | {"missing": "middle"}}, transform_noise=False).fit(X)
         assert filled.transform(X).tolist() == [[4.0], [middle]]
+
+
+def test_what_is_missing_lies_nowhere_outside():
+    frame = FRAMES["pandas"]().assign(flipper=[1000.0, 195.0, 210.0, 224.0])
+    table = TablePrivatizer(8.0, schema=SCHEMA).fit(frame)
+    with pytest.warns(OutOfDomainWarning, match=r"1 of 16 values .*\(1 in 'flipper'\)"):
+        table.transform(frame)

@@ -21,7 +21,6 @@ MECHANISMS = [
     *(SubsetSelection(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 6)),
     *(hashing(epsilon, n) for epsilon in (0.5, 1.0, 2.0) for n in (2, 5, 11)),
     *(hadamard(epsilon, n) for epsilon in (0.5, 1.0, 3.0) for n in (2, 3, 7, 11)),
-    *(hadamard(3.0, n, n_blocks) for n, n_blocks in ((2, 8), (7, 2), (11, 4))),
 ]
 
 
@@ -143,7 +142,7 @@ def test_a_set_of_another_size_is_no_answer(answer):
         lambda: HadamardLaw(3, -1, -4, 5),
         lambda: HadamardLaw(3, 1, 2**40, 5),
         lambda: HadamardLaw(3, 0, 4, 5),
-        lambda: HadamardLaw(3, 4, 1, 5),
+        lambda: HadamardLaw(3, 2, 4, 5),
         lambda: HadamardLaw(3, 1, 4, 0),
         lambda: HadamardLaw(3, 1, 4, 2**63 + 1),
     ],

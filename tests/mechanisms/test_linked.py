@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from skldp.domains._columns import Columns, domain_from_json
 from skldp.domains._constraints import Constrained, OneHot
-from skldp.domains._domain import Box
+from skldp.domains._domain import Ball, Box
 from skldp.mechanisms import Column
 
 BLOCKS = [OneHot(1), OneHot(3), OneHot(3, fallback=2), OneHot(1, at_most_one=True), OneHot(3, at_most_one=True)]
@@ -174,3 +174,8 @@ def test_a_fallback_beyond_the_type_of_the_rows_is_refused_as_one():
     assert far.clip(np.array([[1e70]])).rows.tolist() == [[1e70]]
     with pytest.raises(ValueError, match="fallback must satisfy every inequality in the type of the rows"):
         far.clip(np.ones((1, 1), dtype=np.float32))
+
+
+def test_a_ball_may_be_cut_too():
+    half = Constrained(Ball(2, 1.0), coef=((1, 0),), limits=(0,), fallback=(-0.5, 0))
+    assert half.clip(np.array([[3.0, 4.0], [-3.0, 4.0]])).rows.round(6).tolist() == [[-0.5, 0], [-0.6, 0.8]]

@@ -162,3 +162,12 @@ def test_refuses_other_bad_parameters():
 def test_a_set_is_of_a_whole_number_of_categories(bad):
     with pytest.raises(ValueError, match="n_classes must be a whole number"):
         SubsetSelection(1.0, bad)
+
+
+@pytest.mark.parametrize("codes", [[[0, 2]], [[2, 0], [0, 2]], [[3, 0]], [[0, -1]], [[0, 2**63]]])
+def test_each_column_of_a_record_has_codes_of_its_own(codes):
+    record = CategoricalRecord(2.0, (3, 2))
+    assert record.encode([[2, 1]]).rows.tolist() == [[False, False, True, False, True]]
+    for call in (record.encode, lambda rows: record.release(rows, seeded())):
+        with pytest.raises(ValueError, match=r"codes must be integers( from 0 to 2)?; got"):
+            call(np.array(codes))
