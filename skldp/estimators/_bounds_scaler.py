@@ -6,12 +6,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skldp.domains._domain import Box, round_inward
+from skldp.domains._domain import Box
 from skldp.estimators._base import warn_moved_rows
 from skldp.estimators._validation import (
     BOUNDS_BY_COLUMN,
-    FLOATS,
-    as_table,
     check_bounds_by_column,
     fit_context,
     in_family,
@@ -20,7 +18,7 @@ from skldp.estimators._validation import (
 
 
 class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Scale every feature from declared bounds to a common range.
+    r"""Scale every feature from declared bounds to [-1, 1].
 
     A StandardScaler or MinMaxScaler in front of a private step learns from private rows, which no epsilon covers; this
     scaler learns nothing.
@@ -30,8 +28,6 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     bounds : (low, high), default=(-1, 1)
         Declared domain, each end a number or one number per feature; also a dict of pairs by column name, or a list of
         one pair per feature. Values outside are clipped.
-    feature_range : (low, high), default=(-1, 1)
-        Range after scaling, each end a number or one number per feature.
 
     Attributes
     ----------
@@ -55,7 +51,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    With bounds [a, b] and a range [c, d], :math:`x \mapsto c + (d - c) (x - a) / (b - a)`.
+    With bounds [a, b], :math:`x \mapsto 2 (x - a) / (b - a) - 1`.
 
     Examples
     --------
@@ -70,11 +66,10 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     __sklearn_clone__ = in_family
-    _parameter_constraints: dict = {"bounds": BOUNDS_BY_COLUMN, "feature_range": BOUNDS_BY_COLUMN}
+    _parameter_constraints: dict = {"bounds": BOUNDS_BY_COLUMN}
 
-    def __init__(self, bounds: Any = (-1, 1), *, feature_range: Any = (-1, 1)) -> None:
+    def __init__(self, bounds: Any = (-1, 1)) -> None:
         self.bounds = bounds
-        self.feature_range = feature_range
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -92,12 +87,8 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
         """
         validate_finite(self, X, reset=True)
-        # A failed fit must not leave attributes of two fits.
-        bounds = check_bounds_by_column(self.bounds, self)
-        feature_range = check_bounds_by_column(self.feature_range, self, "feature_range")
-        self.bounds_, self.feature_range_ = bounds, feature_range
-        widths = [high / 2 - low / 2 for low, high in (bounds, feature_range)]
-        self.scale_ = widths[1] / widths[0]
+        low, high = self.bounds_ = check_bounds_by_column(self.bounds, self)
+        self.scale_ = 1.0 / (high / 2 - low / 2)
         # Three roundings of half a unit in the last place, rounded to the safe side.
         self.max_stretch_ = float(self.scale_.max() * (1 + 2**-50))
         return self
@@ -118,34 +109,13 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         box = Box.of(*self.bounds_)
         inside = box.clip(X)
         warn_moved_rows(self, inside.n_moved, X, box)
-        scaled = _mapped(inside.rows, self.bounds_, self.feature_range_).astype(X.dtype, copy=False)
+        # Halves cannot overflow.
+        low, high = self.bounds_
+        share = (inside.rows / 2 - low / 2) / (high / 2 - low / 2)
         # A value outside the range by rounding would be clipped, and counted, by the next step.
-        low, high = self.feature_range_
-        return np.clip(scaled, *round_inward(low, high, X.dtype))
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Scale back.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Scaled rows. Released values outside `feature_range` map outside `bounds`.
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = as_table(X, n_columns=self.n_features_in_, dtype=FLOATS)
-        return _mapped(X, self.feature_range_, self.bounds_).astype(X.dtype, copy=False)
+        return np.clip((share - (1 - share)).astype(X.dtype, copy=False), -1, 1)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _mapped(X, source, target):
-    """Map `source` affinely to `target`, in halves that cannot overflow."""
-    share = (X / 2 - source[0] / 2) / (source[1] / 2 - source[0] / 2)
-    return target[0] * (1 - share) + target[1] * share

@@ -140,8 +140,7 @@ def _step_parts(name: str, step: Any, columns: list[Any], bounds: dict[Any, Any]
     elif kind in ("OneHotEncoder", "OrdinalEncoder"):
         yield from _encoded(name, step, columns, kind == "OneHotEncoder")
     elif kind == "BoundsScaler":
-        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(columns)) for end in step.feature_range)
-        yield from (([_named(one)], Column(float(a), float(b))) for one, a, b in zip(columns, low, high, strict=True))
+        yield from (([_named(one)], Column(-1, 1)) for one in columns)
     else:
         raise ValueError(
             f"Step {name!r} must be a OneHotEncoder or OrdinalEncoder with declared categories, a BoundsScaler, or a "

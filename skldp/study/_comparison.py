@@ -312,7 +312,7 @@ def _release(name: str, data: StudyData, settings: ComparisonSettings) -> list[t
     shrink = 0.5 / _radius(data)
     back = FunctionTransformer(partial(np.multiply, 1 / shrink))
     return [
-        ("to unit diameter", BoundsScaler(bounds=(-1, 1), feature_range=(-shrink, shrink))),
+        ("to unit diameter", BoundsScaler(bounds=(-1 / shrink, 1 / shrink))),
         ("features", make_named(name, radius=0.5, **options)),
         ("from unit diameter", back.set_params(feature_names_out="one-to-one")),
     ]
