@@ -329,9 +329,9 @@ def quantile_estimate(
     r"""Return quantiles of the maximum-likelihood distribution, with intervals from those of unbiased shares.
 
     Shapes: upto (n_knots - 1,), ends (n_knots,). A number q is the quantile of level p if
-    :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which neither of these is refuted by the interval of
-    an unbiased share that bounds it, moved to the nearest ascending shares. It supposes nothing of how numbers are
-    spread between knots, which the likeliest shares do.
+    :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which neither is refuted by the interval of an
+    unbiased share that bounds it, moved to the nearest ascending shares. It supposes nothing of how numbers are spread
+    between knots, which the likeliest shares do.
     """
     shift = np.clip(_ascending(upto.values), 0.0, 1.0) - upto.values
     most, least = (np.append(end + shift, 1.0) for end in (upto.high, upto.low))
