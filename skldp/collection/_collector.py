@@ -209,12 +209,27 @@ class Collector(GroupedEstimates):
     def table(
         self, field: str, other: str, *, consistent: Literal["project"] | None = "project", level: float = 0.95
     ) -> SurveyEstimate:
-        """Estimate the shares of the combinations of two columns of a pair, labelled ``"value: value"``.
+        """Estimate the shares of the combinations of two columns of a pair.
 
-        `field` and `other` are columns of one of the policy's pairs. A number is rounded at random to a point, by
-        default to a bound. With ``consistent="project"`` all tables of the policy are distributions that nearly agree
-        on the shares of each column, which is biased and more precise; None is unbiased. Errors are as of
-        :meth:`frequencies`. Raises ValueError without such a pair, or with fewer than two reports of it.
+        Parameters
+        ----------
+        field, other : str
+            Columns of one of the policy's pairs. A number is rounded at random to a point, by default to a bound.
+        consistent : {"project", None}, default="project"
+            ``"project"`` makes all tables of the policy distributions that nearly agree on the shares of each column,
+            which is biased and more precise. None is unbiased.
+        level : float, default=0.95
+
+        Returns
+        -------
+        SurveyEstimate
+            Labelled ``"value: value"``, in the order of `field`. Standard errors and intervals as of
+            :meth:`frequencies`.
+
+        Raises
+        ------
+        ValueError
+            If the policy has no such pair, or there are fewer than two reports of it.
         """
         _check_form(consistent)
         return self._joint.table(field, other, consistent=consistent is not None, level=level)
@@ -231,9 +246,23 @@ class Collector(GroupedEstimates):
     ) -> SurveyEstimate:
         """Estimate the shares of a number's bins, by deconvolution.
 
-        The law of `field` must be one of a lattice, best ``"square_wave"``, or mix one in. `bins` is a number of equal
-        bins, or their edges; None is 8, or a bin for each of up to 64 integers. Other parameters are as of
-        :meth:`frequencies`. Raises ValueError as :meth:`mean`, or if the law does not identify so many bins.
+        Parameters
+        ----------
+        field : str
+            Its law must be one of a lattice, best ``"square_wave"``, or mix one in.
+        bins : int or sequence of float, default=None
+            Number of equal bins, or their edges. None is 8, or a bin for each of up to 64 integers.
+        consistent, by, where, level
+            As of :meth:`frequencies`.
+
+        Returns
+        -------
+        SurveyEstimate
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`mean`, or if the law does not identify so many bins.
         """
         of, number = self._among(field, by=by, where=where), self._number(field)
         own = bins_of(number, bins, of.n_reports)
@@ -249,11 +278,27 @@ class Collector(GroupedEstimates):
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
     ) -> SurveyEstimate:
-        """Estimate quantiles of a number, at `levels` inside (0, 1), from the distribution of largest likelihood.
+        """Estimate quantiles of a number, from the distribution of largest likelihood.
 
-        The law is as of :meth:`histogram`. The bias vanishes as reports grow. An interval holds every number that the
-        unbiased cumulative shares do not refute, for any distribution; it is conservative. Standard errors are derived
-        from its length. A law of buckets locates a quantile to a bucket, all of which is in the interval.
+        Parameters
+        ----------
+        field : str
+            As of :meth:`histogram`.
+        levels : sequence of float, default=(0.25, 0.5, 0.75)
+            Levels of the quantiles, inside (0, 1).
+        level : float, default=0.95
+
+        Returns
+        -------
+        SurveyEstimate
+            The bias vanishes as reports grow. An interval holds every number that the unbiased cumulative shares do not
+            refute, for any distribution; it is conservative. Standard errors are derived from its length. A law of
+            buckets locates a quantile to a bucket, all of which is in the interval.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`histogram`.
         """
         if not np.ndim(levels) == 1 or not len(levels):
             raise ValueError(f"levels must be a list of numbers, at least one; got {levels!r}.")
@@ -274,12 +319,26 @@ class Collector(GroupedEstimates):
 
         A number is the unbiased one of its answer. A category is the answered one (None is missing), a column for each
         bit, such as ``"city=Bonn"``, or the integer of a hash or a Hadamard code. Fields that were not asked are NaN.
-        Raises ImportError without pandas, and ValueError if two columns have one name.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        ValueError
+            If two columns have one name.
         """
         return frame_of(self.policy, self._columns)
 
     def page(self) -> str:
-        """Return an HTML page with tables and charts of all fields, which loads and runs nothing; it needs jinja2."""
+        """Return an HTML page with tables and charts of all fields, which loads and runs nothing.
+
+        Raises
+        ------
+        ImportError
+            If jinja2 is missing.
+        ValueError
+            If there are fewer than two reports.
+        """
         self._check_number_of_reports()
         return page_of(
             self.policy, self.counts, [(field, self._usual_estimates(field)) for field in self.policy.fields]
