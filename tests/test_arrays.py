@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from marked_values import NUMBER, TEXT, WHOLE, found_in
+from marked_values import NUMBER, TEXT, WHOLE, found_in, told_by
 from scipy import sparse
 
 import skldp
@@ -169,3 +169,9 @@ def test_every_message_has_one_form_of_what_came():
     sources = sorted((Path(__file__).parents[1] / "skldp").rglob("*.py"))
     found = [(path.name, one) for path in sources for one in re.findall(r"\bGot\b.*", path.read_text(encoding="utf-8"))]
     assert found == []
+
+
+def test_the_sum_that_scikit_learn_takes_of_a_target_warns_of_nothing():
+    y = np.tile([1e308, -1e308], 50)
+    told, _ = told_by(lambda: skldp.PrivateLinearRegression(bounds=(0, 1), target_bounds=(0, 1)).fit(np.eye(100, 2), y))
+    assert "invalid value" not in told

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skldp.accounting.ledger._records import row_identities
-from skldp.laws._person_ids import canonical_ids
+from skldp.laws._person_ids import canonical_ids, distinct_ids, person_bytes
 
 # Unicode's default ignorable code points that Python calls printable, and three more that show nothing.
 INVISIBLE = {
@@ -139,3 +139,19 @@ def test_rows_are_people_whatever_their_layout_and_differ_with_the_key():
     assert row_identities(rows.astype(np.float32), b"k") == whole
     assert row_identities(np.abs(rows), b"k") == whole
     assert len({*whole, *row_identities(rows, b"o"), *row_identities(rows[:, ::-1], b"k")}) == 6
+
+
+def test_an_integer_and_its_text_have_one_encoding():
+    assert person_bytes(7) == person_bytes("7") == b"i7"
+    assert {person_bytes(one) for one in ("07", "7th", "-07", str(2**63))} == {b"s07", b"s7th", b"s-07", b"s%d" % 2**63}
+
+
+def test_a_repeated_id_is_told_by_its_positions():
+    assert distinct_ids([1, "01", 2]) == [1, "01", 2]
+    for twice in ([7, "8", "7"], ["7", 8, 7], [np.int8(7), 8, np.str_("7")]):
+        with pytest.raises(ValueError, match="at positions 0 and 2 "):
+            distinct_ids(twice)
+    with pytest.raises(ValueError, match="at positions 1 and 3 ") as caught:
+        distinct_ids(["anna", 17, "bob", np.int8(17), "anna"])
+    assert "anna" not in str(caught.value)
+    assert "17" not in str(caught.value)

@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -89,3 +90,15 @@ def test_json_is_strict():
     assert [one["name"] for one in read["steps"]] == [step.name for step in guarantee.steps]
     known = PrivacyGuarantee(1.5, stated=1.0, figures=(("corrected", 2.0),))
     assert json.loads(known.to_json()) == known.to_dict()
+
+
+@pytest.mark.parametrize("change", [{"epsilon": 4.0}, {"epsilon": math.inf}, {"delta": 0.5}])
+def test_steps_of_another_guarantee_are_left_out(change):
+    """A sum behind a shuffler, or of which the domain was learnt, kept the steps of what it was made of."""
+    from dataclasses import replace
+
+    total = PrivacyGuarantee(1.0) + PrivacyGuarantee(2.0)
+    changed = replace(total, **change)
+    assert len(total.steps) == 2
+    (step,) = changed.steps
+    assert (step.epsilon, step.delta) == (changed.epsilon, changed.delta)
