@@ -221,8 +221,18 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Train the model on the analyst's own, public data.
 
-        Shapes: X (n_samples, n_features), y (n_samples,), optional for a FrozenEstimator. A column of ids in X is
-        ignored. `fit_params` are passed to the model; with metadata routing, what it requests.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A column of ids is optional, and ignored.
+        y : array-like of shape (n_samples,)
+            Optional for a FrozenEstimator.
+        **fit_params : dict
+            Passed to the model; with metadata routing, what it requests.
+
+        Returns
+        -------
+        self : object
         """
         for epsilon in (self.epsilon, self.tol, *([] if self.total_epsilon is None else [self.total_epsilon])):
             check_epsilon(epsilon)
@@ -304,10 +314,21 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         return result
 
     def predict(self, X: Any, ids: Any = None) -> np.ndarray:
-        """Ask the people in X, and return an unbiased estimate of each prediction; parameters as of :meth:`query`.
+        """Ask the people in X, and return an unbiased estimate of each prediction.
 
-        Estimates of shape (n_samples,), or for more than two classes (n_samples, n_classes) the indicator of each, are
-        far outside `output_bounds` for small `epsilon`, and ``prior_`` for people who are refused.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One private row per person.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Distinct ids, all integers or all strings. None reads them from X by the parameter `ids`; without that and
+            without a ledger, each row is a person.
+
+        Returns
+        -------
+        y : ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
+            Far outside `output_bounds` for small `epsilon`; ``prior_`` for people who are refused. For more than two
+            classes, the estimated indicator of each.
         """
         result = self._ask(X, ids, repeat=False)
         accepted = result.accepted if result.estimates.ndim == 1 else result.accepted[:, None]
@@ -316,7 +337,18 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     def score(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> float:
         """Ask the people in X, and return the coefficient of determination of the estimates.
 
-        `y` holds labels if the model is a classifier. R² is often negative: one person's estimate is mostly noise.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, where the model is a classifier.
+        sample_weight : array-like of shape (n_samples,), default=None
+        ids : array-like of int or str, shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+            R², often negative, since one person's estimate is mostly noise.
         """
         check_is_fitted(self)
         # Refuse y before any answer is drawn.
@@ -346,10 +378,19 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         -------
         QueryPreview
 
+        Raises
+        ------
+        ValueError
+            If an id occurs twice, or ids are of mixed types.
+        LedgerError
+            If an id has no answer, or the ledger has another domain.
+
         Warns
         -----
-        BudgetExhaustedWarning, TooFewPeopleWarning
-            If all would be refused, with the reason; if the expected error exceeds half of the output bounds' width.
+        BudgetExhaustedWarning
+            If all would be refused, with the reason.
+        TooFewPeopleWarning
+            If the expected error exceeds half of the output bounds' width.
 
         Examples
         --------

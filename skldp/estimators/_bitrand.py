@@ -111,7 +111,8 @@ class BitRandTransformer(BitFlipTransformer):
         Exact guarantee of a release, beside the stated one.
     bounds_ : tuple of ndarray of shape (n_features,)
     mechanism_ : BitFlip or UnbiasedBitFlip
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
 
     See Also
     --------
@@ -155,7 +156,7 @@ class LatentTransformer(BitFlipTransformer):
     n_bits, n_integer_bits, bounds
         As for :class:`~skldp.BitRandTransformer`.
     calibration : {"published", "exact"}, default="published"
-        "exact" chooses the share of one bit for an exact loss of `epsilon`, with `alpha` kept.
+        "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
     alpha : float, default=None
         The paper's parameter, > 0. None is 7.
     n_sampled_features : int, "auto", "all" or None, default=None
@@ -170,9 +171,10 @@ class LatentTransformer(BitFlipTransformer):
     ----------
     privacy_guarantee_ : PrivacyGuarantee
         Exact guarantee of a release, beside the stated one and the BitRand paper's corrected figure.
+    bounds_ : tuple of ndarray of shape (n_features,)
     mechanism_ : BitFlip
-    bounds_, n_features_in_, feature_names_in_
-        As for :class:`~skldp.BitRandTransformer`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
 
     See Also
     --------

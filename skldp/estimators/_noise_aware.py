@@ -49,7 +49,8 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     mechanism_ : RowMechanism
     privacy_guarantee_ : PrivacyGuarantee
         Guarantee of the releases, at no further cost.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
         If the releases have names.
 
     Raises
@@ -102,7 +103,19 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Fit the model to released rows X (n_samples, n_features) and a target y (n_samples,), released or true."""
+        """Fit the model to released rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Released rows.
+        y : array-like of shape (n_samples,)
+            The target, released or true.
+
+        Returns
+        -------
+        self : object
+        """
         self._forget_guarantee()
         rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
         d = rows.shape[1]
@@ -126,7 +139,10 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: npt.ArrayLike) -> Floats:
-        """Predict the targets (n_samples,) of clean rows X (n_samples, n_features), encoded by the mechanism."""
+        """Predict the targets of clean rows, encoded by the mechanism.
+
+        Shapes: X (n_samples, n_features); returns (n_samples,).
+        """
         check_is_fitted(self)
         return validate_finite(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
 
@@ -167,8 +183,12 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    mechanism_, privacy_guarantee_, n_features_in_, feature_names_in_
-        As for :class:`NoiseAwareLinearRegression`.
+    mechanism_ : RowMechanism
+    privacy_guarantee_ : PrivacyGuarantee
+        Guarantee of the releases, at no further cost.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If the releases have names.
 
     Raises
     ------
@@ -183,8 +203,11 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     Notes
     -----
     Class means of releases are unbiased; randomized labels are weighted by the inverse of the flip matrix. The
-    covariance is that of the releases, corrected as in :class:`NoiseAwareLinearRegression`, with the noise's edge as
-    its ridge.
+    covariance is that of the releases, corrected by ``original_second_moment``, with the noise's edge as its ridge.
+
+    References
+    ----------
+    Fuller, "Measurement Error Models", 1987.
 
     Examples
     --------
@@ -215,9 +238,18 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Fit the model to released rows X (n_samples, n_features) and labels y (n_samples,).
+        """Fit the model to released rows.
 
-        `label_mechanism` released the labels; without it they are true.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Released rows.
+        y : array-like of shape (n_samples,)
+            Labels, released by `label_mechanism` where there is one.
+
+        Returns
+        -------
+        self : object
         """
         self._forget_guarantee()
         # A variance needs two rows.

@@ -69,7 +69,8 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     privacy_guarantee_ : PrivacyGuarantee
         Exact, from the sampled integers.
     bounds_ : tuple of two ndarrays of shape (n_features,)
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------

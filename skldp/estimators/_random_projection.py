@@ -76,7 +76,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the proved probability over the
         draw of Phi, once for all records; its `figures` hold the published delta, and the guarantee of this Phi for any
         two vectors without delta.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Warns
     -----
@@ -105,9 +106,10 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
 
     A Phi of more than 2^25 numbers is generated block by block in every call.
 
-    Rounding is that of :class:`MultivariateLaplacePrivatizer`, after a product with a Phi of single precision: each
-    projected coordinate has an error of some 2^-24 of \|x\| times the norm of its row of Phi in float32 (2^-53 in
-    float64), or more with cancellation.
+    With ``noise="laplace"`` the guarantee does not resolve distances below the rounding of X. Phi has single precision;
+    rows keep their type (float32 or float64), and the product with Phi is rounded to it. Noise is added in double
+    precision, and the sum rounded to multiples of ``mechanism_.inner.step``. In float32 each projected coordinate has
+    an error of some 2^-24 of \|x\| times the norm of its row of Phi, or more with cancellation (2^-53 in float64).
 
     References
     ----------

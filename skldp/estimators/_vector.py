@@ -41,7 +41,8 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     bounds_ : tuple of two ndarrays of shape (n_features,), or None
     privacy_guarantee_ : PrivacyGuarantee
         For the law on real numbers; see the mechanism's notes on floating point.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------
@@ -149,7 +150,8 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         The declared radius.
     privacy_guarantee_ : PrivacyGuarantee
         In unit "distance".
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Raises
     ------

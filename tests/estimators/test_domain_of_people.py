@@ -110,10 +110,10 @@ def test_a_ledger_keeps_its_domain_and_verifies_by_it(tmp_path):
 def test_verification_finds_an_answer_that_the_domain_does_not_allow(tmp_path, monkeypatch):
     path = tmp_path / "people.ledger"
     query = query_from_estimator(MODEL, epsilon=0.6, bounds=DOMAIN)
-    from skldp.accounting.ledger import _ledger_answers as ledger_answers
+    from skldp.accounting.ledger import _state as ledger_state
 
     with PrivacyLedger(1.0, bounds=DOMAIN, path=path) as ledger:
-        monkeypatch.setattr(ledger_answers, "decide", lambda rule, queries, histories, *a, **k: [True] * len(histories))
+        monkeypatch.setattr(ledger_state, "decide", lambda rule, queries, histories, *a, **k: [True] * len(histories))
         for _ in range(3):
             ledger.answer(query, [1], lambda who: np.ones(len(who), dtype=int), repeat=True)
         found = ledger.verify()

@@ -210,16 +210,14 @@ class Answering:
 
     def run(self) -> LedgerAnswers:
         """Return the answers after their commit."""
-        store = self._state.store
-        with store.lock_people(self._call.people):
-            for left in range(_ATTEMPTS, -1, -1):
-                answers: LedgerAnswers | None = store.retry(self._attempt if left else self._last_attempt)
-                if answers is not None:
-                    return answers
-                # Other calls may commit during the search; the next attempt sees their answers.
-                assert self._open is not None
-                histories, cache = self._open
-                self._decisions |= self._state.decided(histories, self._call.query, cache, self._workers)
+        for left in range(_ATTEMPTS, -1, -1):
+            answers = self._state.store.retry(self._attempt if left else self._last_attempt)
+            if answers is not None:
+                return answers
+            # Other calls may commit during the search; the next attempt sees their answers.
+            assert self._open is not None
+            histories, cache = self._open
+            self._decisions |= self._state.decided(histories, self._call.query, cache, self._workers)
         raise AssertionError("the last attempt decides within its transaction")
 
     def _last_attempt(self) -> LedgerAnswers | None:

@@ -1,24 +1,19 @@
 """Store of a ledger on a PostgreSQL server.
 
 Every writing transaction is serializable and holds an advisory lock of the ledger, acquired before its snapshot,
-because each release is chained to the previous one. This lock is held for milliseconds. During a search, a call holds
-only the locks of its people, so two hosts never ask the same person at once. Locks are acquired in a fixed order and
-end with the connection.
+because each release is chained to the previous one. This lock is held for milliseconds, not during a search, and ends
+with the connection.
 
 The tables are in the first schema of the connection's search path. Triggers keep them append-only.
 """
 
-import hashlib
-import json
 import os
 import secrets
-import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, TypeVar
 
 from skldp.accounting.ledger import _store as store
@@ -26,7 +21,6 @@ from skldp.accounting.ledger._lock_file import EMPTY, Head
 from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection
 from skldp.accounting.ledger._store import WRITE_SETTING, ConflictError, LedgerStore, never_close, sealed_rows
 from skldp.exceptions import LedgerError
-from skldp.laws._person_ids import Identity
 
 _Found = TypeVar("_Found")
 VERSIONS = "versions"
@@ -70,8 +64,6 @@ def create_statements(schema: str) -> list[str]:
     ]
 
 
-# Number of person locks, within the server's limit. People share them by hash.
-_LOCKS = 1024
 _HEAD_LOCK, _MAKING_LOCK = 0, -1
 _RETRIED = ("40001", "40P01", "23505")
 _LOCK_TIMEOUT = "55P03"
@@ -84,7 +76,6 @@ _WHERE = """SELECT current_schema(), current_user, current_setting('fsync'),
                    CAST(to_regnamespace(current_schema()) AS oid), to_regclass('versions') IS NOT NULL"""
 _TRIGGERS = """SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
                WHERE c.relnamespace = to_regnamespace(current_schema()) AND t.tgenabled IN ('O', 'A')"""
-_PEOPLE_LOCKS = "SELECT pg_advisory_lock(:space, one) FROM unnest(CAST(:locks AS INTEGER[])) AS one"
 
 
 def _library() -> Any:
@@ -145,7 +136,6 @@ class PostgresStore(LedgerStore):
         self._url = url
         self._open_engine()
         self._open_sessions: set[Any] = set()
-        self._sessions = threading.local()
         self._register()
         with self._errors(), self._session() as session:
             schema, self.tenant, fsync, self._space, there = session.execute(self._sql.text(_WHERE)).one()
@@ -188,22 +178,6 @@ class PostgresStore(LedgerStore):
             finally:
                 if os.getpid() == process:
                     self._connection = None
-                    if write:
-                        self._unlock_head(session)
-
-    @contextmanager
-    def lock_people(self, people: Sequence[Identity]) -> Iterator[None]:
-        """Lock people against other calls, in the order of lock numbers."""
-        with self.lock:
-            self._check_can_begin(write=True)
-        session = self.retry(partial(self._lock_session, sorted({_lock_of(person) for person in people})))
-        process = os.getpid()
-        self._sessions.current = session
-        try:
-            yield
-        finally:
-            self._sessions.current = None
-            self._end(session, process)
 
     def retry(self, work: Callable[[], _Found]) -> _Found:
         """Run `work`, and retry it after a conflict or a lost connection."""
@@ -244,7 +218,7 @@ class PostgresStore(LedgerStore):
         self._open_sessions = set()
         self._closing.detach()
         self._open_engine()
-        self._connection, self._sessions = None, threading.local()
+        self._connection = None
 
     def structural_problems(self, connection: Connection) -> list[str]:
         """Return the triggers that are missing or disabled; the server enforces the other constraints."""
@@ -265,24 +239,6 @@ class PostgresStore(LedgerStore):
             connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
         session.commit()
 
-    def _lock_session(self, locks: list[int]) -> Any:
-        """Begin a session and acquire locks that it holds until its end."""
-        with self._errors():
-            session = self._begin()
-            try:
-                session.execute(self._sql.text(_PEOPLE_LOCKS), {"space": self._space, "locks": locks})
-                session.commit()
-            except BaseException:
-                self._end(session, os.getpid())
-                raise
-            return session
-
-    def _unlock_head(self, session: Any) -> None:
-        """Release the lock of the head unless a lost connection has released it."""
-        with suppress(self._sql.exc.SQLAlchemyError):
-            self._isolate(session, "AUTOCOMMIT", read_only=False)
-            session.execute(self._sql.text("SELECT pg_advisory_unlock(:space, :one)"), self._named(_HEAD_LOCK))
-
     def _named(self, one: int) -> dict[str, int]:
         return {"space": self._space, "one": one}
 
@@ -294,18 +250,15 @@ class PostgresStore(LedgerStore):
 
     @contextmanager
     def _session(self) -> Iterator[Any]:
-        """Yield the session of this thread's call, or a new one."""
-        process, current = os.getpid(), getattr(self._sessions, "current", None)
-        if current is not None and not current.closed and not current.invalidated:
-            yield current
-            return
-        session = self._begin()
+        process, session = os.getpid(), self._engine.connect()
+        self._open_sessions.add(session)
         try:
             yield session
         finally:
             self._end(session, process)
 
     def _end(self, session: Any, process: int) -> None:
+        """End a session with its locks, but not in a fork."""
         if os.getpid() != process:
             never_close(session)
             return
@@ -319,11 +272,6 @@ class PostgresStore(LedgerStore):
             with suppress(self._sql.exc.SQLAlchemyError):
                 session.invalidate()
                 session.close()
-
-    def _begin(self) -> Any:
-        session = self._engine.connect()
-        self._open_sessions.add(session)
-        return session
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -370,8 +318,3 @@ def _set_up_session(driver_connection: Any, _: Any) -> None:
     statement = _SESSION.replace(":patience", "%s")
     driver_connection.execute(statement, [f"{int(store.BUSY_SECONDS * 1000)}ms"])
     driver_connection.commit()
-
-
-def _lock_of(person: Identity) -> int:
-    digest = hashlib.sha256(json.dumps(person).encode("ascii")).digest()
-    return 1 + int.from_bytes(digest[:8], "big") % _LOCKS

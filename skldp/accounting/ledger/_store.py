@@ -12,8 +12,8 @@ import re
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -21,7 +21,6 @@ from skldp._documents import read_json
 from skldp.accounting.ledger._lock_file import EMPTY, Head
 from skldp.accounting.ledger._records import Connection
 from skldp.exceptions import LedgerError
-from skldp.laws._person_ids import Identity
 
 MEMORY = ":memory:"
 # Time to wait for another process's transaction before raising.
@@ -161,10 +160,6 @@ class LedgerStore(ABC):
     @abstractmethod
     def structural_problems(self, connection: Connection) -> list[str]:
         """Return the problems that the database finds in the tables."""
-
-    def lock_people(self, people: Sequence[Identity]) -> AbstractContextManager[None]:
-        """Lock people against other calls, if the store has person locks."""
-        return nullcontext()
 
     def check_head(self, head: str) -> None:
         """Raise LedgerError unless the record contains a published head."""
