@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -130,3 +130,21 @@ def test_an_error_names_what_to_write(call, told):
     with pytest.raises((AttributeError, TypeError, ValueError)) as refused:
         call()
     assert told in str(refused.value)
+
+
+def test_public_rows_outside_the_declared_bounds_are_warned_of():
+    """People's values are clipped to the same bounds, and the mean would be wrong without a word."""
+    public = pd.DataFrame({"age": [20.0, 40.0, 60.0], "member": [0.0, 1.0, 1.0]})
+    survey = skldp.BayesianFilter(Ridge(), bounds=(0, 1), seed=0)
+    with pytest.warns(OutOfDomainWarning, match=r"3 of 6 values .* \(3 in 'age'\)"):
+        survey.fit(public, [1.0, 2.0, 3.0])
+
+
+def test_an_interval_of_dates_is_declared_as_one_of_numbers():
+    interval = {"type": "date", "low": "2020-01-01", "high": "2020-12-31", "missing": "middle"}
+    frame = pd.DataFrame({"since": pd.to_datetime(["2020-05-05", None])})
+    released = skldp.TablePrivatizer(4.0, schema={"since": interval}, encoding="columns").fit_transform(frame)
+    assert released["since"].dtype.kind == "M"
+    wrong = interval | {"high": 7}
+    with pytest.raises(ValueError, match="two dates with low < high"):
+        skldp.TablePrivatizer(4.0, schema={"since": wrong}).fit(frame)

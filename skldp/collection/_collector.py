@@ -1,6 +1,6 @@
 """Collector of the reports of a policy, and estimates with confidence intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,32 +11,14 @@ import numpy.typing as npt
 
 from skldp._checks import check_fraction
 from skldp._value_labels import value_labels
-from skldp.client._fields import AnyField, Field
-from skldp.collection._answer_scores import (
-    CodeScores,
-    PartScores,
-    Scores,
-    grouped_sums,
-    numbers,
-    squares,
-)
+from skldp.collection._answer_scores import CodeScores, Scores, numbers, squares
+from skldp.collection._grouped_estimates import GroupedEstimates
 from skldp.collection._joint_tables import JointTables
 from skldp.collection._likeliest import likeliest_codes
 from skldp.collection._page import notebook_view, page_of
-from skldp.collection._report_files import ReportStore
 from skldp.collection._report_tables import asked_of, frame_of
-from skldp.collection._survey_estimates import (
-    Sums,
-    SurveyEstimate,
-    joined,
-    made_consistent,
-    projected,
-    quantile_estimate,
-    quotients,
-    variance,
-    within,
-)
-from skldp.collection._survey_fields import bins_of, distribution_of, filter_text, mean_of, noted, parts_of, weights_of
+from skldp.collection._survey_estimates import SurveyEstimate, quantile_estimate, quotients, variance, within
+from skldp.collection._survey_fields import bins_of, distribution_of, mean_of, noted
 
 _Consistent = Literal["project", "likelihood"] | None
 
@@ -46,7 +28,7 @@ def _check_form(consistent: Any) -> None:
         raise ValueError(f"consistent must be None or 'project'; got {consistent!r}.")
 
 
-class Collector(ReportStore):
+class Collector(GroupedEstimates):
     r"""Store of the reports of a policy that estimates statistics of the population.
 
     Parameters
@@ -100,8 +82,6 @@ class Collector(ReportStore):
     ('Bonn', 'Ulm')
     """
 
-    # Share of all reports that answer the fields of an estimate.
-    _answered = 1.0
     _tables: JointTables | None = None
 
     def mean(
@@ -229,12 +209,27 @@ class Collector(ReportStore):
     def table(
         self, field: str, other: str, *, consistent: Literal["project"] | None = "project", level: float = 0.95
     ) -> SurveyEstimate:
-        """Estimate the shares of the combinations of two columns of a pair, labelled ``"value: value"``.
+        """Estimate the shares of the combinations of two columns of a pair.
 
-        `field` and `other` are columns of one of the policy's pairs. A number is rounded at random to a point, by
-        default to a bound. With ``consistent="project"`` all tables of the policy are distributions that nearly agree
-        on the shares of each column, which is biased and more precise; None is unbiased. Errors are as of
-        :meth:`frequencies`. Raises ValueError without such a pair, or with fewer than two reports of it.
+        Parameters
+        ----------
+        field, other : str
+            Columns of one of the policy's pairs. A number is rounded at random to a point, by default to a bound.
+        consistent : {"project", None}, default="project"
+            ``"project"`` makes all tables of the policy distributions that nearly agree on the shares of each column,
+            which is biased and more precise. None is unbiased.
+        level : float, default=0.95
+
+        Returns
+        -------
+        SurveyEstimate
+            Labelled ``"value: value"``, in the order of `field`. Standard errors and intervals as of
+            :meth:`frequencies`.
+
+        Raises
+        ------
+        ValueError
+            If the policy has no such pair, or there are fewer than two reports of it.
         """
         _check_form(consistent)
         return self._joint.table(field, other, consistent=consistent is not None, level=level)
@@ -251,9 +246,23 @@ class Collector(ReportStore):
     ) -> SurveyEstimate:
         """Estimate the shares of a number's bins, by deconvolution.
 
-        The law of `field` must be one of a lattice, best ``"square_wave"``, or mix one in. `bins` is a number of equal
-        bins, or their edges; None is 8, or a bin for each of up to 64 integers. Other parameters are as of
-        :meth:`frequencies`. Raises ValueError as :meth:`mean`, or if the law does not identify so many bins.
+        Parameters
+        ----------
+        field : str
+            Its law must be one of a lattice, best ``"square_wave"``, or mix one in.
+        bins : int or sequence of float, default=None
+            Number of equal bins, or their edges. None is 8, or a bin for each of up to 64 integers.
+        consistent, by, where, level
+            As of :meth:`frequencies`.
+
+        Returns
+        -------
+        SurveyEstimate
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`mean`, or if the law does not identify so many bins.
         """
         of, number = self._among(field, by=by, where=where), self._number(field)
         own = bins_of(number, bins, of.n_reports)
@@ -269,11 +278,27 @@ class Collector(ReportStore):
     def quantiles(
         self, field: str, levels: Sequence[float] = (0.25, 0.5, 0.75), *, level: float = 0.95
     ) -> SurveyEstimate:
-        """Estimate quantiles of a number, at `levels` inside (0, 1), from the distribution of largest likelihood.
+        """Estimate quantiles of a number, from the distribution of largest likelihood.
 
-        The law is as of :meth:`histogram`. The bias vanishes as reports grow. An interval holds every number that the
-        unbiased cumulative shares do not refute, for any distribution; it is conservative. Standard errors are derived
-        from its length. A law of buckets locates a quantile to a bucket, all of which is in the interval.
+        Parameters
+        ----------
+        field : str
+            As of :meth:`histogram`.
+        levels : sequence of float, default=(0.25, 0.5, 0.75)
+            Levels of the quantiles, inside (0, 1).
+        level : float, default=0.95
+
+        Returns
+        -------
+        SurveyEstimate
+            The bias vanishes as reports grow. An interval holds every number that the unbiased cumulative shares do not
+            refute, for any distribution; it is conservative. Standard errors are derived from its length. A law of
+            buckets locates a quantile to a bucket, all of which is in the interval.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`histogram`.
         """
         if not np.ndim(levels) == 1 or not len(levels):
             raise ValueError(f"levels must be a list of numbers, at least one; got {levels!r}.")
@@ -294,12 +319,26 @@ class Collector(ReportStore):
 
         A number is the unbiased one of its answer. A category is the answered one (None is missing), a column for each
         bit, such as ``"city=Bonn"``, or the integer of a hash or a Hadamard code. Fields that were not asked are NaN.
-        Raises ImportError without pandas, and ValueError if two columns have one name.
+
+        Raises
+        ------
+        ImportError
+            If pandas is missing.
+        ValueError
+            If two columns have one name.
         """
         return frame_of(self.policy, self._columns)
 
     def page(self) -> str:
-        """Return an HTML page with tables and charts of all fields, which loads and runs nothing; it needs jinja2."""
+        """Return an HTML page with tables and charts of all fields, which loads and runs nothing.
+
+        Raises
+        ------
+        ImportError
+            If jinja2 is missing.
+        ValueError
+            If there are fewer than two reports.
+        """
         self._check_number_of_reports()
         return page_of(
             self.policy, self.counts, [(field, self._usual_estimates(field)) for field in self.policy.fields]
@@ -332,146 +371,9 @@ class Collector(ReportStore):
                 found.append((getattr(self, name)(field.name, **own), name == "histogram"))
         return found
 
-    def _is_paired(self, name: str) -> bool:
-        return any(one.kind == "pair" and name in one.names for one in self.policy.fields)
-
     @property
     def _joint(self) -> JointTables:
         columns = self._columns
         if self._tables is None or self._tables.reports is not columns:
             self._tables = JointTables(self.policy, columns)
         return self._tables
-
-    @property
-    def _answers(self) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]:
-        names = [field.name for field in self.policy.fields]
-        return dict(zip(names, self._columns.answers, strict=True))
-
-    def _check_number_of_reports(self) -> None:
-        if self.n_reports < 2:
-            raise ValueError(f"Estimates need at least 2 reports; got {self.n_reports}.")
-
-    def _among(self, *names: str, by: str | None = None, where: Mapping[str, Any] | None = None) -> "Collector":
-        """Return a collector of the reports, at least two, that answer all of these fields: itself if all are asked."""
-        filter_text(where)  # Raises unless it is a dict.
-        m, s = len(self.policy.fields), self.policy.n_sampled
-        if s is None:
-            self._check_number_of_reports()
-            return self
-        wanted = {*names, *([] if by is None else [by]), *(where or {})}
-        for name in filter(self._is_paired, wanted):
-            # Raises: pairs have estimates of their own.
-            self._field(name)
-        places = [place for place, field in enumerate(self.policy.fields) if wanted & {field.name, *field.names}]
-        if len(places) > s:
-            raise ValueError(
-                f"An estimate of {len(places)} fields together needs people who were asked all of them; this policy "
-                f"asks {s} of {m}. Make one with a larger n_sampled."
-            )
-        rows = np.flatnonzero(asked_of(self.policy, self._columns)[:, places].all(axis=1))
-        chosen = type(self)(self.policy)
-        chosen._parts = [self._columns.take(rows)]
-        chosen._check_number_of_reports()
-        chosen._answered = len(rows) / self.n_reports
-        return chosen
-
-    def _field(self, name: str) -> Field:
-        fields = {field.name: field for field in self.policy.fields}
-        found = fields.get(name)
-        if self._is_paired(name) or (found is not None and found.kind == "pair"):
-            raise ValueError(f"Use `table`, `mean` or `frequencies` with the columns of pairs; got {name!r}.")
-        if not isinstance(found, Field) or found.kind == "numbers":
-            if name in self.policy.names:
-                raise ValueError(f"Use `mean`: {name!r} has one of several numbers of one law.")
-            raise ValueError(f"A field must be one of {sorted(self.policy.names)}; got {name!r}.")
-        return found
-
-    def _number(self, name: str) -> Field:
-        field = self._field(name)
-        if field.kind != "number":
-            raise ValueError(f"This estimate needs a number; use `frequencies` for category {name!r}.")
-        return field
-
-    def _group_means(self, field: Field, level: float, consistent: Literal["project"] | None) -> list[SurveyEstimate]:
-        """Estimate the mean of each number of a group, from one pass over the reports."""
-        of, names = self._among(field.name), field.names
-        raw = of._raw_means(field, level, "", names, Scores(np.ones(of.n_reports), 1.0, 1.0))
-        center, radius = np.array([(column.center, column.radius) for column in field.columns]).T
-        means = replace(raw.scaled(radius, center), answered=of._answered)
-        found = [means.only([i], [name], f"mean of {name}") for i, name in enumerate(names)]
-        return [mean_of(column, one, consistent) for column, one in zip(field.columns, found, strict=True)]
-
-    def _raw_means(
-        self, field: AnyField, level: float, what: str, labels: Sequence[str], weights: Scores
-    ) -> SurveyEstimate:
-        """Estimate the means of the numbers of a field in units of its law."""
-        w, answers = weights.values, self._answers[field.name]
-        if field.kind == "number":
-            return quotients(Sums.of(numbers(field.law, answers), weights), self.n_reports, level, what, labels)
-        a, aa, ab, largest = grouped_sums(field.law, answers, w)
-        ends = np.full(len(a), largest)
-        sums = Sums(
-            a, aa, ab, float(w.sum()), float(w @ w), -ends, ends, weights.low, weights.high, field.law.two_valued
-        )
-        return quotients(sums, self.n_reports, level, what, labels)
-
-    def _shares(
-        self,
-        field: Field,
-        scores: PartScores,
-        labels: Sequence[str],
-        likeliest: Callable[[], npt.NDArray[np.float64]],
-        consistent: _Consistent,
-        by: str | None,
-        where: Mapping[str, Any] | None,
-        level: float,
-    ) -> SurveyEstimate:
-        """Estimate the shares of parts of a field."""
-        if consistent not in (None, "project", "likelihood"):
-            raise ValueError(f"consistent must be None, 'project' or 'likelihood'; got {consistent!r}.")
-        is_likeliest, answers = consistent == "likelihood", self._answers[field.name]
-        what = f"{'likeliest ' * is_likeliest}shares of {field.name}"
-
-        def one(weights: Scores) -> SurveyEstimate:
-            w = weights.values
-            a, _ = scores.sums(answers, w)
-            ab, aa = scores.sums(answers, w**2)
-            ends = scores.low, scores.high, weights.low, weights.high
-            sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), *ends, scores.two_valued)
-            raw = quotients(sums, self.n_reports, level, what, labels)
-            if is_likeliest:
-                return made_consistent(raw, likeliest(), np.full(len(labels), np.inf))
-            return projected(raw, consistent)
-
-        return noted(self._grouped(one, field.name, by, where, several=True, ungrouped=is_likeliest), field.column)
-
-    def _grouped(
-        self,
-        estimate: Callable[[Scores], SurveyEstimate],
-        used: str,
-        by: str | None,
-        where: Mapping[str, Any] | None,
-        *,
-        several: bool = False,
-        ungrouped: bool = False,
-    ) -> SurveyEstimate:
-        """Estimate for all filtered reports, or for each group."""
-        asked = dict(where or {})
-        others = [*([] if by is None else [by]), *asked]
-        fields, names = {name: self._field(name) for name in others}, [used, *others]
-        if len(set(names)) < len(names):
-            # Scores multiply only if their noise is independent.
-            raise ValueError(f"Field, group and filter must be different fields; got {names!r}.")
-        if ungrouped and others:
-            raise ValueError("consistent='likelihood' takes neither `by` nor `where`; got one.")
-        answers = self._answers
-        weights = weights_of(fields, answers, asked, self.n_reports)
-        filtered = filter_text(where, {name: one.column for name, one in fields.items()})
-        if by is None:
-            single = estimate(weights)
-            return replace(single, what=single.what + filtered, answered=self._answered)
-        labels, parts = parts_of(fields[by], self.n_reports)
-        found = [estimate(weights.times(parts.of(answers[by], [i]))) for i in range(len(labels))]
-        what = found[0].what
-        together = joined(labels, found, f"{what} by {by}{filtered}", several=several)
-        return replace(together, answered=self._answered)

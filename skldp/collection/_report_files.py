@@ -239,9 +239,17 @@ class ReportStore:
         self._foreign = self._broken = self._read = 0
 
     def add(self, report: bytes) -> bool:
-        """Add one report of bytes, which is not trusted; return whether it is one of the policy.
+        """Add one report, which is not trusted.
 
-        A repeated id counts as doubled.
+        Returns
+        -------
+        bool
+            Whether it is one of the policy. A repeated id counts as doubled.
+
+        Raises
+        ------
+        TypeError
+            If it is not bytes.
         """
         found = read_one(self.policy, report)
         self._foreign += found is Rejected.FOREIGN
@@ -255,9 +263,19 @@ class ReportStore:
         return True
 
     def add_batch(self, batch: Any) -> None:
-        """Add a ``pyarrow.RecordBatch`` or ``pyarrow.Table``, which is not trusted.
+        """Add an Arrow record batch or table, which is not trusted.
 
-        All rows are foreign unless one column is ``"skldp_report"``, of the type binary or large_binary.
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            All rows are foreign unless one column is ``"skldp_report"``, of the type binary or large_binary.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is missing.
+        TypeError
+            If it is neither.
         """
         for found in read_batch(self.policy, batch):
             self._take(found)
@@ -267,10 +285,22 @@ class ReportStore:
 
         The file is read in parts, in time linear in its size; a repeated report takes no memory. Bytes between reports
         are skipped. Arrow must have no compression and no dictionary columns, Parquet at most as many rows as bytes.
-        A page of a small Parquet file may take 2 GB of memory: read Parquet only from your own systems.
         A UserWarning says that a file was altered or cut off, has no report, or bytes beside reports and line ends.
-        A ValueError says that it is compressed, larger in memory than in the file, or an Arrow file without a stream
-        (as polars writes it), or that its column of reports is not of bytes.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A page of a small Parquet file may take 2 GB of memory: read Parquet only from your own systems.
+
+        Raises
+        ------
+        ImportError
+            If it is Arrow or Parquet, and pyarrow is missing.
+        OSError
+            If it cannot be read.
+        ValueError
+            If it is compressed, larger in memory than in the file, or an Arrow file without a stream (as polars writes
+            it), or its column of reports is not of bytes.
         """
         n, foreign, broken, state, n_skipped = -self._read, -self._foreign, -self._broken, "", 0
         for found in read_file(self.policy, path):

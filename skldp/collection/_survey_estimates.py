@@ -80,13 +80,33 @@ class SurveyEstimate:
     pairs: tuple[tuple[str, str], ...] = ()
 
     def moved_by(self, share: float) -> _Floats:
-        r"""Return the largest change of each number by a fraction of forged reports, of whatever fields.
+        r"""Return the largest change of each number by a fraction of forged reports.
 
-        It is infinite where they may leave nothing to divide by, and for what has no such bound: variances of groups.
+        Parameters
+        ----------
+        share : float
+            Of all reports, from 0 to 1. Forged reports may all answer the same fields.
+
+        Returns
+        -------
+        ndarray of shape (n_labels,)
+            Infinite where they may leave nothing to divide by, and for what has no such bound: variances of groups.
+
+        Raises
+        ------
+        ValueError
+            If the share is not from 0 to 1.
+
+        Notes
+        -----
         A forged report is an answer of the law, and moves a mean by at most the difference :math:`\Delta` of the
         largest and the least score, over n. A quotient R of two means with denominator B moves by at most
-        :math:`\rho \Delta(a - R b) / (B - \rho \Delta(b))` (Cheu, Smith and Ullman, "Manipulation attacks in local
-        differential privacy", IEEE Symposium on Security and Privacy 2021).
+        :math:`\rho \Delta(a - R b) / (B - \rho \Delta(b))`.
+
+        References
+        ----------
+        Cheu, Smith and Ullman, "Manipulation attacks in local differential privacy", IEEE Symposium on Security and
+        Privacy 2021.
         """
         if not 0 <= share <= 1:
             raise ValueError(f"share must be from 0 to 1; got {share!r}.")
@@ -309,9 +329,9 @@ def quantile_estimate(
     r"""Return quantiles of the maximum-likelihood distribution, with intervals from those of unbiased shares.
 
     Shapes: upto (n_knots - 1,), ends (n_knots,). A number q is the quantile of level p if
-    :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which neither of these is refuted by the interval
-    of an unbiased share that bounds it, moved to the nearest ascending shares. It supposes nothing of how numbers are
-    spread between knots, which the likeliest shares do.
+    :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which neither is refuted by the interval of an
+    unbiased share that bounds it, moved to the nearest ascending shares. It supposes nothing of how numbers are spread
+    between knots, which the likeliest shares do.
     """
     shift = np.clip(_ascending(upto.values), 0.0, 1.0) - upto.values
     most, least = (np.append(end + shift, 1.0) for end in (upto.high, upto.low))

@@ -93,15 +93,42 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Declare the mechanism and its guarantee.
 
-        X is array-like of shape (n_samples, n_features), and is checked. Only its shape, dtype and feature names are
-        used, and categories where they are learnt. `y` is ignored.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Checked. Only its shape, dtype and feature names are used, and categories where they are learnt.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
         """
         self._fit_rows(X)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None, ids: Any = None) -> Any:
-        """Fit, then release every row of X with noise; parameters, result and errors are those of :meth:`transform`."""
+        """Fit, then release every row of X with noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private rows.
+        y : None
+            Ignored.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Distinct ids of the people; required with a `ledger`, refused without.
+
+        Returns
+        -------
+        X_released : ndarray of shape (n_samples, n_features_out)
+
+        Raises
+        ------
+        BudgetExhaustedError
+            If the ledger refuses a person. Then nothing is released or charged.
+        """
         return self._encoded(self._release(self._fit_rows(X), ids=ids), X)
 
     def transform(self, X: Any, ids: Any = None) -> Any:
@@ -233,15 +260,39 @@ class TargetTransformer(LocalTransformer, auto_wrap_output_keys=None):
     def fit(self, y: Any) -> Self:  # type: ignore[override]  # a transformer of y
         """Declare the mechanism and its guarantee.
 
-        `y` holds the private labels or targets, array-like of shape (n_samples,). They are only checked if their
-        classes or bounds are declared: a ValueError tells of one that is not declared, or is not finite.
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels or targets, which are only checked if their classes or bounds are declared.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a label is not one of the declared classes, or a target is not a finite number.
         """
         self._fit_rows(self._as_given(y))
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, y: Any, ids: Any = None) -> np.ndarray:  # type: ignore[override]  # a transformer of y
-        """Fit, then release every label or target with noise, as by :meth:`transform`."""
+        """Fit, then release every label or target with noise.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The private labels or targets.
+        ids : array-like of int or str, shape (n_samples,), default=None
+            Distinct ids of the people, as in `transform`.
+
+        Returns
+        -------
+        y_released : ndarray
+            As by `transform`.
+        """
         given = self._as_given(y)
         return self._encoded(self._release(self._fit_rows(given), ids=ids), given)
 

@@ -73,7 +73,19 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Take the scale from the declared bounds. Only the shape and the feature names of X are used."""
+        """Take the scale from the declared bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Only its shape and feature names are used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
         validate_finite(self, X, reset=True)
         low, high = self.bounds_ = check_bounds_by_column(self.bounds, self)
         self.scale_ = 1.0 / (high / 2 - low / 2)
@@ -82,7 +94,16 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Clip every row to the bounds, and scale it. Shapes: X (n_samples, n_features); returns the same."""
+        """Clip every row to the bounds, and scale it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+        """
         check_is_fitted(self)
         X = validate_finite(self, X, reset=False)
         box = Box.of(*self.bounds_)

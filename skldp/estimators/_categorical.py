@@ -139,11 +139,20 @@ class CategoricalPrivatizer(LocalTransformer):
     def estimate_frequencies(
         self, X_released: Any, *, of: Literal["sample", "population"] = "sample"
     ) -> FrequencyEstimate | list[FrequencyEstimate]:
-        """Estimate without bias how often each true category occurs, one estimate for each column.
+        """Estimate without bias how often each true category occurs, from released rows.
 
-        X_released are rows released with noise, of shape (n_samples, n_features_out). Standard errors refer to these
-        people (``of="sample"``), or to the population that they are a random sample of (``"population"``).
-        Frequencies are not clipped, because clipping would bias them.
+        Parameters
+        ----------
+        X_released : array-like of shape (n_samples, n_features_out)
+            Rows released with noise.
+        of : {"sample", "population"}, default="sample"
+            Whether standard errors refer to these people or to the population that they are a random sample of.
+
+        Returns
+        -------
+        list of FrequencyEstimate
+            One for each column, with `frequencies`, `standard_errors` and `categories`. Frequencies are not clipped,
+            because clipping would bias them.
         """
         check_is_fitted(self)
         record, found = self.mechanism_, []
@@ -162,7 +171,14 @@ class CategoricalPrivatizer(LocalTransformer):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the released columns: the column's name, an underscore, the category.
 
-        `input_features` are the names of the columns; None takes ``feature_names_in_``, or x0, x1, ...
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            None takes ``feature_names_in_``, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str objects
         """
         check_is_fitted(self)
         names = input_names(self, input_features)

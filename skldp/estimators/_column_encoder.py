@@ -107,12 +107,32 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that the table has the columns; its values are not used."""
+        """Check that the table has the columns; its values are not used.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
         self._read(X, reset=True)
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
-        """Encode every row alone. Shapes: X (n_samples, n_features); returns (n_samples, n_features_out)."""
+        """Encode every row alone.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
         check_is_fitted(self, "columns_")
         blocks, moved, n_values = [], {}, 0
         for name, column, cells in self._read(X, reset=False):
@@ -126,7 +146,17 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names of the features: of a column, or of a column and a category. `input_features` is ignored."""
+        """Return the names of the features: a column's, or a column's and a category's.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the schema names the columns.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
         check_is_fitted(self, "columns_")
         return np.array(self._features, dtype=object)
 

@@ -65,8 +65,18 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
     def fit(self, X: Any, y: npt.ArrayLike, **fit_params: Any) -> Self:
         """Release the targets, and train the estimator on them.
 
-        X is passed to `estimator` unprotected, and `fit_params`, such as `sample_weight`, to its `fit`. `y` holds the
-        private targets or labels, array-like of shape (n_samples,).
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Passed to `estimator` unprotected.
+        y : array-like of shape (n_samples,)
+            The private targets or labels.
+        **fit_params : dict
+            Passed to ``estimator.fit``, such as `sample_weight`.
+
+        Returns
+        -------
+        self : object
         """
         self._check_inner()
         return self._train(X, y, self._routed(fit_params))
@@ -122,8 +132,10 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
     target_mechanism_ : the fitted mechanism
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite if the mechanism learnt its bounds.
-    n_features_in_, feature_names_in_
-        If `estimator` sets them.
+    n_features_in_ : int
+        If `estimator` sets it.
+    feature_names_in_ : ndarray of shape (n_features,)
+        If `estimator` sets it.
 
     Raises
     ------
@@ -178,7 +190,16 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         self.target_mechanism = target_mechanism
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the target. Shapes: X (n_samples, n_features); returns (n_samples,)."""
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
         return self._ask("predict", X)
 
@@ -223,7 +244,19 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the label mechanism to the private labels, array-like of shape (n_samples,). X is not used."""
+        """Fit the label mechanism.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Not used.
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        self : object
+        """
         check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism().fit(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
@@ -231,7 +264,19 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Return X unchanged, and every label released, an array of shape (n_samples,)."""
+        """Return X unchanged, and release every label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The private labels.
+
+        Returns
+        -------
+        X : the argument, unchanged
+        y_released : ndarray of shape (n_samples,)
+        """
         check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism()
         released = self.label_mechanism_.fit_transform(y)

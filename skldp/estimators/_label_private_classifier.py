@@ -130,8 +130,10 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         All classes of the mechanism, including those that no randomized label has.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite if the mechanism learnt its classes.
-    n_features_in_, feature_names_in_
-        If `estimator` sets them.
+    n_features_in_ : int
+        If `estimator` sets it.
+    feature_names_in_ : ndarray of shape (n_features,)
+        If `estimator` sets it.
 
     Raises
     ------
@@ -203,7 +205,16 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         self.stages = stages
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the most likely class. Shapes: X (n_samples, n_features); returns (n_samples,)."""
+        """Predict the most likely class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
         if self.correction == "none":
             return self._ask("predict", X)
@@ -213,7 +224,14 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities: of true labels with ``correction="forward"``, else of randomized ones.
 
-        Shapes: X (n_samples, n_features); returns (n_samples, n_classes), in the order of ``classes_``.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
@@ -228,7 +246,17 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     @available_if(inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of :meth:`predict_proba`, minus infinity where a probability is 0."""
+        """Return the logarithm of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Minus infinity where a probability is 0.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -236,8 +264,14 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return decision values of the classifier of randomized labels; not available with a correction.
 
-        Shapes: X (n_samples, n_features); returns (n_samples,) or (n_samples, n_classes), in the order of
-        ``estimator_.classes_``.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            In the order of ``estimator_.classes_``.
         """
         check_is_fitted(self)
         return self._ask("decision_function", X)

@@ -63,7 +63,15 @@ class LabelLaplaceVector(LabelReleaser):
     def estimate_frequencies(self, y: Any) -> FrequencyEstimate:
         """Estimate without bias how often each class occurs among these people, from released rows.
 
-        Shapes: y (n_samples, n_classes). Categories are in the order of ``classes_``.
+        Parameters
+        ----------
+        y : array-like of shape (n_samples, n_classes)
+            Released rows.
+
+        Returns
+        -------
+        FrequencyEstimate
+            With `frequencies`, `standard_errors` and `categories`, in the order of ``classes_``.
         """
         check_is_fitted(self)
         noisy = as_table(y, "y", self.classes_.size, dtype=np.float64)
@@ -119,7 +127,15 @@ class LabelMatrixRR(LabelReleaser):
     def estimate_frequencies(self, y: Any) -> list[FrequencyEstimate]:
         """Estimate without bias how often each true class occurs in each column, from released labels.
 
-        Shapes: y (n_samples, n_columns). Categories are in the order of ``classes_``.
+        Parameters
+        ----------
+        y : array-like of shape (n_samples, n_columns)
+            Released labels.
+
+        Returns
+        -------
+        list of FrequencyEstimate
+            One for each column, in the order of ``classes_``.
         """
         check_is_fitted(self)
         codes = self._codes(self._as_given(y), self.classes_)

@@ -73,11 +73,24 @@ class LabelPrivatizer(LabelReleaser):
     _releases_its_labels = True
 
     def estimate_frequencies(self, y: Any, *, of: Literal["sample", "population"] = "sample") -> FrequencyEstimate:
-        """Estimate without bias how often each true class occurs, from released labels of shape (n_samples,).
+        """Estimate without bias how often each true class occurs, from released labels.
 
-        Standard errors refer to these people (``of="sample"``), or to the population that they are a random sample of
-        (``"population"``). Categories are in the order of ``classes_``. Raises ValueError if the mechanism never
-        releases some class, whose frequency has no unbiased estimate.
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Released labels.
+        of : {"sample", "population"}, default="sample"
+            Whether standard errors refer to these people or to the population that they are a random sample of.
+
+        Returns
+        -------
+        FrequencyEstimate
+            With `frequencies`, `standard_errors` and `categories`, in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism never releases some class, whose frequency has no unbiased estimate.
         """
         check_is_fitted(self)
         codes = encode(labels_1d(y), self.classes_, "y")

@@ -56,11 +56,12 @@ def release_blocks(
 
     Raises
     ------
-    ValueError, TypeError
-        If a parameter has another type; if `out` has the wrong shape or dtype, is read-only or overlaps X; if a value
-        is not finite or not declared (all blocks are checked before the first release); or if `seed` is an int, with
-        which every block would get the same noise. With a `release_key`, if there is a seed, a ledger,
-        ``transform_noise=False``, or not one id per row.
+    ValueError
+        If `out` has the wrong shape or dtype, is read-only or overlaps X; if a value is not finite or not declared (all
+        blocks are checked before the first release); or if `seed` is an int, with which every block would get the same
+        noise. With a `release_key`, if there is a seed, a ledger, ``transform_noise=False``, or not one id per row.
+    TypeError
+        If `estimator`, X, `out`, `release_key` or an id has another type.
 
     Warns
     -----
@@ -134,7 +135,8 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
     X : dask.array.Array of shape (n_samples, n_features), dask.dataframe.DataFrame, or one column of labels
         The private rows. Columns are rechunked into one block.
     release_key : FieldKey, default=None
-        As of :func:`release_blocks`: a repeated task repeats the release of unchanged rows.
+        Makes the noise of a row a function of this secret, the law, the person and the value, so that a repeated task
+        repeats the release of unchanged rows.
     ids : dask array or series of int or str, shape (n_samples,), default=None
         Id of each row's person, with partitions and index of a frame X; required with a `release_key`, else refused.
 
@@ -151,6 +153,8 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         :func:`release_blocks`, or if its secret is in memory only. A task raises for a block with NaN or infinity, when
         other blocks may already be written: check first with ``dask.array.isfinite(X).all().compute()``. A task also
         raises on a worker without the secret, or with another one.
+    TypeError
+        If `estimator`, `X` or `release_key` has another type.
     ImportError
         If dask is not installed.
 

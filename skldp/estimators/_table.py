@@ -187,7 +187,14 @@ class TablePrivatizer(LocalTransformer):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of released columns: the table's, or a column's and a category's.
 
-        `input_features` are the names of the table's columns; None takes ``feature_names_in_``, or x0, x1, ...
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            None takes ``feature_names_in_``, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str objects
         """
         check_is_fitted(self)
         names = input_names(self, input_features)

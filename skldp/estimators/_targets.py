@@ -140,7 +140,16 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         self.seed = seed
 
     def inverse_transform(self, y: Any) -> np.ndarray:
-        """Return released targets, or predictions of them, unchanged: they are in the units of y."""
+        """Return released targets, or predictions of them, unchanged: they are in the units of y.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, 1)
+
+        Returns
+        -------
+        y : ndarray of the same shape
+        """
         check_is_fitted(self)
         return self._rows(y, reset=False).reshape(np.asarray(y).shape)
 

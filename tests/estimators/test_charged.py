@@ -239,3 +239,11 @@ def test_what_was_learnt_from_private_rows_has_no_price(ledger):
     with pytest.warns(LearntDomainWarning), pytest.raises(ValueError, match="release with a finite epsilon"):
         CategoricalPrivatizer(0.5, ledger=ledger).fit_transform(CODES, ids=IDS)
     assert ledger.verify().n_releases == 0
+
+
+def test_labels_of_other_classes_are_another_part(monkeypatch, ledger):
+    """The attack: code 1 is "b" of one list and "c" of the next, and what looks opposed says the same."""
+    drawn_labels(monkeypatch, 0, 1)
+    for classes in (["b", "c"], ["a", "b"]):
+        LabelRR(0.5, classes=classes, ledger=ledger, part="letter").fit_transform(["b"], ids=["ann"])
+    assert ledger.realized_loss(["ann"])[0] == pytest.approx(1.0, abs=1e-9)

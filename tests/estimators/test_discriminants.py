@@ -21,6 +21,7 @@ from skldp import (
 )
 from skldp.exceptions import (
     ChangedAfterFitError,
+    LearntDomainWarning,
     OutOfDomainWarning,
     TooFewPeopleWarning,
 )
@@ -188,3 +189,9 @@ def test_public_vectors_say_in_which_directions_means_differ():
         with_public.append(model.score(X, Y))
     assert np.mean(with_public) > np.mean(without)
     assert "`public` is assumed" in model.privacy_guarantee_.basis
+
+
+def test_classes_that_are_learnt_are_covered_by_no_epsilon():
+    with pytest.warns(LearntDomainWarning):
+        model = PrivateDiscriminant(3.0, bounds=(-1, 1.2)).fit(X, Y)
+    assert model.privacy_guarantee_.epsilon == np.inf

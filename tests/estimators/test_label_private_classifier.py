@@ -114,3 +114,10 @@ def test_grid_search_over_epsilon_at_the_end_of_a_pipeline(fixed_noise):
     assert (guarantee.unit, guarantee.stated) == ("label", 50.0)
     assert "features not protected" in guarantee.headline()
     assert cross_val_score(pipeline, X, Y, scoring="neg_log_loss", cv=3).mean() > -0.2
+
+
+def test_two_fits_without_a_seed_see_different_labels():
+    tree = private(DecisionTreeClassifier(), epsilon=0.1, classes=range(10))
+    rows = np.arange(2000.0)[:, None]
+    first, second = (tree.fit(rows, np.zeros(2000, int)).predict(rows) for _ in range(2))
+    assert (first != second).any()

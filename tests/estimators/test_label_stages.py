@@ -6,6 +6,7 @@ import pytest
 from laws import THRESHOLD, binomial_pvalue
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -13,8 +14,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skldp import LabelPrivateClassifier, LabelRR, NumericPrivatizer, PrivacyLedger, privacy_guarantee
 from skldp.estimators._label_private_classifier import _cohorts, _of_people, _rows_of
+from skldp.exceptions import ChangedAfterFitError
 from skldp.mechanisms import noise_from
-from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior, as_priors
+from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior, RowPriorResponse, as_priors
 from skldp.papers import LabelLaplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::skldp.exceptions.SeededNoiseWarning")
@@ -174,3 +176,26 @@ def test_every_stage_releases_the_features_of_those_before_again(fixed_noise):
     before = privacy_guarantee(make_pipeline(inner[0], clone(model).set_params(estimator=inner[1])).fit(X, y))
     assert 4.99 < before.epsilon <= 5
     assert privacy_guarantee(clone(model).set_params(stages=1).fit(X, y)).epsilon <= 5
+
+
+def test_stages_are_fixed_at_fit():
+    fitted = private().fit(X, Y)
+    with pytest.raises(ValueError, match="correction='forward' needs stages=1"):
+        clone(fitted).fit(X, Y).set_params(correction="forward").predict_proba(X[:2])
+    fitted.set_params(stages=1)
+    with pytest.raises(ChangedAfterFitError, match="stages"):
+        _ = fitted.privacy_guarantee_
+
+
+def test_the_guarantee_is_exact_of_one_label():
+    guarantee = private(epsilon=1.3).fit(X, Y).privacy_guarantee_
+    assert guarantee.epsilon == max(law.exact_epsilon for law in RowPriorResponse(1.3, 4).laws) <= 1.3
+    assert (guarantee.unit, guarantee.stated, guarantee.seeded) == ("label", 1.3, False)
+    assert private(seed=0).fit(X, Y).privacy_guarantee_.seeded
+    assert privacy_guarantee(private().fit(X, Y)).unit == "label"
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.LearntDomainWarning")
+def test_learnt_classes_are_covered_by_no_epsilon():
+    fitted = LabelPrivateClassifier(GaussianNB(), stages=2).fit(X, Y)
+    assert fitted.privacy_guarantee_.epsilon == np.inf

@@ -189,3 +189,11 @@ def test_weights_are_refused_and_no_value_is_told():
     with pytest.raises(ValueError, match=r"y|numbers") as caught:
         PrivateLinearRegression().fit(np.zeros((2, 1)), ["secret", "word"])
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::skldp.exceptions.OutOfDomainWarning")
+def test_predictions_keep_the_bounds_of_the_fit():
+    model = PrivateLinearRegression(2.0, target_bounds=(-0.1, 0.1), seed=1).fit(X, Y)
+    before = model.predict(X)
+    assert np.abs(before).max() == 0.1
+    np.testing.assert_array_equal(model.set_params(target_bounds=(-5, 5)).predict(X), before)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from skldp import PrivateMoments
-from skldp.exceptions import SeededNoiseWarning
+from skldp.exceptions import ChangedAfterFitError, SeededNoiseWarning
 
 RNG = np.random.default_rng(0)
 N = 40_000
@@ -95,3 +95,21 @@ def test_more_people_by_partial_fit(fitted):
     assert not np.array_equal(totals[1] - totals[0], totals[2] - totals[1])
     again = pickle.loads(pickle.dumps(parts))
     np.testing.assert_array_equal(again.correlations(), parts.correlations())
+
+
+def test_the_guarantee_and_noise():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = (PrivateMoments(1.5).fit(X) for _ in range(2))
+    assert not np.array_equal(first.location_, second.location_)
+    guarantee = first.privacy_guarantee_
+    assert 1.5 * (1 - 1e-6) <= guarantee.epsilon <= 1.5 == guarantee.stated
+    assert (guarantee.delta, guarantee.unit, guarantee.seeded) == (0.0, "record", False)
+    assert len(pickle.dumps(first)) < 50_000
+    first.set_params(bounds=(-2, 2))
+    with pytest.raises(ChangedAfterFitError):
+        first.partial_fit(X)
+    with pytest.warns(SeededNoiseWarning):
+        seeded = PrivateMoments(1.5, seed=3).fit(X)
+    assert seeded.privacy_guarantee_.seeded
+    np.testing.assert_array_equal(clone(seeded).set_params(n_jobs=2).fit(X).covariance_, seeded.covariance_)

@@ -6,7 +6,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from skldp import BayesianFilter, PrivacyLedger
-from skldp.exceptions import LedgerError, TooFewPeopleWarning
+from skldp.exceptions import BudgetExhaustedWarning, LedgerError, TooFewPeopleWarning
 
 PUBLIC = np.linspace(0, 1, 11)[:, None]
 PEOPLE = np.linspace(0, 1, 400)[:, None]
@@ -57,3 +57,16 @@ def test_a_preview_of_strangers_is_refused(ledger):
         survey(ledger, 2.0, 0.1).preview([3, 4000])
     with pytest.raises(ValueError, match="twice"):
         survey(ledger, 2.0, 0.1).preview([3, 3])
+
+
+def test_a_preview_warns_where_nobody_would_answer(ledger):
+    survey(ledger, 1.0, 0.5).query(PEOPLE, ids=IDS)
+    with pytest.warns(
+        BudgetExhaustedWarning,
+        match=r"None of 400 people .* one of the answers could exceed the budget \(at most 0\.5 is left\)",
+    ):
+        preview = survey(ledger, 2.0, 0.6).preview(IDS)
+    assert not preview.accepted.any()
+    assert preview.standard_error == np.inf
+    with pytest.warns(BudgetExhaustedWarning, match="epsilon=1.5 exceeds the total budget of 1"):
+        survey(ledger, 2.0, 1.5).preview(IDS)

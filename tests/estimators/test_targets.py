@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import estimator_html_repr, get_tags
 
 from skldp import LabelPrivateClassifier, LabelPrivateRegressor, TargetPrivatizer
@@ -154,3 +156,16 @@ def test_bounds_that_were_learnt_void_the_guarantee():
         assert np.isfinite(TargetPrivatizer().fit_transform([7.0, 7.0])).all()
     with pytest.raises(ValueError, match=r"y must be at most 1e\+60 in magnitude; got ndarray"):
         TargetPrivatizer().fit([1e300])
+
+
+@seeds_expected
+def test_the_published_bins_draw_a_line_towards_the_middle():
+    model = private(1.0, "bins", seed=0).fit(X, Y)
+    assert 0 < model.estimator_.coef_[0] < 0.5 * LinearRegression().fit(X, Y).coef_[0]
+
+
+@pytest.mark.usefixtures("fixed_noise")
+def test_two_fits_see_different_targets():
+    tree = private(0.1, estimator=DecisionTreeRegressor())
+    rows = np.arange(500.0)[:, None]
+    assert (tree.fit(rows, Y[:500]).predict(rows) != clone(tree).fit(rows, Y[:500]).predict(rows)).any()
