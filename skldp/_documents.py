@@ -90,6 +90,15 @@ def digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(canonical_text(bare).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def texts_of(content: Any) -> Iterator[str]:
+    """Yield every text of a document."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict | list):
+        for one in content.values() if isinstance(content, dict) else content:
+            yield from texts_of(one)
+
+
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Readers disagree on which of two values of one name counts.
     fields = dict(pairs)

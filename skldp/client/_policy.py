@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any, Literal, Self, cast
 
 from skldp._checks import check_integer
-from skldp._documents import canonical_text, digest, parsing, read_document
+from skldp._documents import canonical_text, digest, parsing, read_document, texts_of
 from skldp._reading import CodeReader, named_columns
 from skldp._texts import escaped, is_visible
 from skldp.client._field_documents import field_from_dict
@@ -124,7 +124,7 @@ class Policy:
             )
         # Raises if `expires` is not a time.
         _ = self._expiry
-        hidden = next((text for text in _texts(self._document) if not is_visible(text)), None)
+        hidden = next((text for text in texts_of(self._document) if not is_visible(text)), None)
         if hidden is not None:
             raise ValueError(
                 "Texts of a policy must have no control, format or other invisible characters; "
@@ -487,15 +487,6 @@ def _check_field_names(fields: Sequence[AnyField]) -> None:
             raise ValueError(f"Fields must have different names; got {listed!r}.")
     if any(different[column.name] != column for column in columns):
         raise ValueError("A column must be declared alike in all of its pairs; got two declarations of one name.")
-
-
-def _texts(content: Any) -> Iterator[str]:
-    """Yield every text of a document."""
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, dict | list):
-        for one in content.values() if isinstance(content, dict) else content:
-            yield from _texts(one)
 
 
 def _value(record: Mapping[str, Any], name: str) -> Any:

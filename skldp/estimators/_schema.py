@@ -72,6 +72,8 @@ def declared_column(name: str, given: Any, of_json: bool = False) -> Column:
         _refuse_bounds(given, of_json)
         column = Column(values=tuple(given), name=name)
     elif isinstance(given, tuple) and len(given) == 2:
+        if all(map(is_number, given)) and given[0] < given[1]:
+            check_bounds(given, 1)
         column = Column(*given, name=name)
     else:
         raise ValueError(f"it is {given!r}.")

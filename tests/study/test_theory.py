@@ -102,7 +102,7 @@ def test_exact_epsilon_is_what_a_release_over_all_codes_guarantees(name, n_bits)
     laws = baseline_laws(1.5, 7, n_bits)[name]
     encoding = FixedPoint(n_bits, n_bits // 2)
     ends = np.full(7, math.ldexp(1.0, n_bits // 2))
-    release = BitFlip(encoding, laws, Box.of(-ends, ends), n_sampled=7)
+    release = BitFlip(Box.of(-ends, ends), encoding, laws, n_sampled=7)
     assert exact_epsilon(laws, 7) == pytest.approx(release.guarantee().epsilon, rel=1e-12)
 
 
