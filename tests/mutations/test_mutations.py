@@ -95,9 +95,9 @@ def outcome(fault, folder):
         return f"no end within {PATIENCE} s"
     finally:
         shutil.copy(ROOT / path, folder / path)
-    first = re.search(r"^FAILED (\S+)", run.stdout, re.MULTILINE)
-    if run.returncode != (1 if first else 0):
-        # A file that no longer loads is no fault that a test has found.
+    first = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+    # A file that no longer loads for another reason than a law that refuses its integers is no fault that was found.
+    if (not first and run.returncode) or re.search(r"^ERROR .* - (?!ValueError)", run.stdout, re.MULTILINE):
         return f"BROKEN {run.stdout[-300:]} {run.stderr[-300:]}"
     return first[1] if first else "SURVIVED"
 
