@@ -63,7 +63,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str], error: type[Valu
     """Raise an error unless a value is one of the choices."""
     if value not in tuple(choices):
         near = did_you_mean(value, choices)
-        raise error(f"{name} must be one of {', '.join(sorted(choices))}; got {value!r}.{near}")
+        raise error(f"{name} must be one of {', '.join(sorted(choices))}; got {value!r:.80}.{near}")
 
 
 def check_fraction(name: str, value: Any) -> None:

@@ -98,7 +98,11 @@ class Policy:
     n_sampled: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(isinstance(field, AnyField) for field in self.fields):
+        if (
+            not isinstance(self.fields, tuple | list)
+            or not self.fields
+            or not all(isinstance(field, AnyField) for field in self.fields)
+        ):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
         _check_field_names(self.fields)
         m = len(self.fields)
@@ -463,6 +467,12 @@ class Policy:
     def _pack(self, report_id: bytes, answers: Sequence[int | None]) -> bytes:
         sizes = [field.n_answers for field in self.fields]
         return pack(bytes.fromhex(self.sha256), report_id, answers, sizes, self.n_sampled)
+
+
+def check_policy(policy: Any) -> None:
+    """Raise TypeError unless a parameter is a policy."""
+    if not isinstance(policy, Policy):
+        raise TypeError(f"policy must be a Policy, as of Policy.load; got {type(policy).__name__}.")
 
 
 def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:

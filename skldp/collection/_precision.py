@@ -14,7 +14,7 @@ from skldp._checks import check_fraction, check_integer, check_positive
 from skldp._tables import text_table
 from skldp._texts import escaped
 from skldp.client._fields import Field
-from skldp.client._policy import Policy
+from skldp.client._policy import Policy, check_policy
 from skldp.collection._answer_scores import CellScores, StepScores
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
@@ -162,6 +162,8 @@ def plan_survey(policy: Policy, n_people: int, *, by: str | None = None, level: 
 
     Raises
     ------
+    TypeError
+        If `policy` is not a policy.
     ValueError
         If a parameter is out of range, or no person is asked both fields of a group.
 
@@ -196,6 +198,7 @@ def plan_survey(policy: Policy, n_people: int, *, by: str | None = None, level: 
     >>> plan_survey(policy, 10_000).n_people_for("age", 2.0)
     11246
     """
+    check_policy(policy)
     check_integer("n_people", n_people, least=2, most=_MOST_PEOPLE)
     check_fraction("level", level)
     found = tuple(plan.of(n_people, level) for plan in _plans(policy, by))

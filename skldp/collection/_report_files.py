@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 from skldp._tables import require
-from skldp.client._policy import Policy
+from skldp.client._policy import Policy, check_policy
 from skldp.client._report_bytes import PolicyReport, header
 from skldp.collection._report_tables import (
     REPORT,
@@ -231,8 +231,7 @@ class ReportStore:
     """Store of the reports of a policy, each id once."""
 
     def __init__(self, policy: Policy) -> None:
-        if not isinstance(policy, Policy):
-            raise TypeError(f"policy must be a Policy, as of Policy.load; got {type(policy).__name__}.")
+        check_policy(policy)
         self.policy = policy
         self._parts: list[ReportColumns] = [report_columns(policy, [])]
         self._waiting: list[PolicyReport] = []

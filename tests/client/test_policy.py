@@ -402,3 +402,21 @@ def test_a_report_of_what_is_no_set_is_refused():
         with pytest.raises(ValueError, match="must be answers of its policy"):
             policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [answer], [law.n_answers]))
     assert policy.read(pack(bytes.fromhex(policy.sha256), bytes(16), [0b11], [law.n_answers])).answers == {"set": 3}
+
+
+def test_fields_that_are_no_tuple_are_refused_with_the_rule():
+    age = Field("age", Column(0, 100), Duchi(1.0).integer_law)
+    for fields in (age, 5, None, ()):
+        with pytest.raises(ValueError, match="fields must be a tuple of fields, at least one; got"):
+            Policy("ages", fields)
+
+
+def test_a_long_type_of_an_untrusted_column_is_not_repeated():
+    columns = (Column(0, 1, name="a"), Column(values=("x", "y"), name="b"))
+    document = json.loads(Policy("pairs", (Field("pair", columns, RandomizedResponse(1.0, 4).integer_law),)).to_json())
+    document["fields"][0]["columns"][0]["type"] = "9" * 5000
+    del document["sha256"]
+    document["sha256"] = digest(document)
+    with pytest.raises(ValueError, match="type") as caught:
+        Policy.from_json(json.dumps(document))
+    assert len(str(caught.value)) < 500

@@ -214,3 +214,8 @@ def test_a_policy_without_means_and_shares_has_no_precision():
     policy = Policy("bins", (Field("bins", Column(0.0, 100.0), law),))
     with pytest.raises(ValueError, match="A precision needs a category, or a number"):
         plan_survey(policy, 100)
+
+
+def test_a_plan_needs_a_policy():
+    with pytest.raises(TypeError, match="policy must be a Policy, as of"):
+        plan_survey(5, 100)
