@@ -1,5 +1,6 @@
 """Links from the repository's own pages lead to files that exist; the site's build checks those of the site."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -22,3 +23,29 @@ def test_the_page_for_contributors_names_files_and_lists_that_exist():
     lists = [(name, path) for name, path in named if name]
     assert len(lists) >= 6
     assert [one for one in lists if not re.search(rf"\b{one[0]}\b", (ROOT / one[1]).read_text(encoding="utf-8"))] == []
+
+
+def _is_there(name):
+    module, inner = name, []
+    while True:
+        try:
+            found = importlib.import_module(module)
+            break
+        except ImportError:
+            module, _, last = module.rpartition(".")
+            inner.insert(0, last)
+    for one in inner:
+        if not hasattr(found, one):
+            return False
+        found = getattr(found, one)
+    return True
+
+
+def test_the_sources_refer_to_names_that_exist():
+    """The site's build does not read private modules."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "skldp").rglob("*.py")))
+    named = {
+        name for text in texts for name in re.findall(r":(?:class|func|meth|attr|mod|exc):`~?(skldp[\w.]+)`", text)
+    }
+    assert len(named) > 5
+    assert {name for name in named if not _is_there(name)} == set()

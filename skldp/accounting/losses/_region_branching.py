@@ -3,7 +3,7 @@ r"""Maximization of a sum of S-shaped functions over a domain, by branching on i
 A node is a part of a :class:`~skldp.accounting.losses._region.Region`, with an interval for each answer's argument. A
 linear program uses the node's convex hull (blocks are simplices, inequalities are rows) and majorants of the answers.
 It proposes slopes for the answers and prices for the inequalities. The bounds that they prove have closed forms, as in
-:mod:`~skldp.accounting.losses._branching`. The gap between the bound and the best record has two causes at the maximum
+:mod:`~skldp.accounting.losses._box_search`. The gap between the bound and the best record has two causes at the maximum
 of the relaxation: fractions in integer columns, and loose majorants. The node is cut at the larger cause.
 """
 
