@@ -19,7 +19,7 @@ import numpy as np
 import ranges
 import shuffling
 
-from skldp import CategoricalPrivatizer, plan_survey, policy_from_estimator
+from skldp import CategoricalPrivatizer, policy_from_estimator
 from skldp.accounting import shuffled
 from skldp.client import VectorField
 from skldp.exceptions import SeededNoiseWarning
@@ -33,6 +33,7 @@ from skldp.mechanisms.numeric._bounded_features import best_mechanism, mean_samp
 from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.vector._privunit import PrivUnitBall
+from skldp.study import plan_survey
 
 MOST = 1.05
 

@@ -2,7 +2,6 @@ from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.collection._batches import release_batches
 from skldp.collection._collector import Collector
 from skldp.collection._conversion import policy_from_estimator
-from skldp.collection._precision import plan_survey
 from skldp.domains._domain import Domain
 from skldp.estimators._bayesian_filter import BayesianFilter
 from skldp.estimators._bitrand import BitRandTransformer
@@ -26,6 +25,7 @@ from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._transformer_domain import domain_from_transformer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
+from skldp.study._recommend import recommend
 
 __version__: str
 
@@ -56,9 +56,9 @@ __all__ = [
     "TablePrivatizer",
     "TargetPrivatizer",
     "domain_from_transformer",
-    "plan_survey",
     "policy_from_estimator",
     "privacy_guarantee",
+    "recommend",
     "release_batches",
     "release_blocks",
     "release_dask",

@@ -32,7 +32,7 @@ def test_an_unknown_name_is_refused_as_by_any_module(door, name):
 
 @pytest.mark.slow
 def test_public_packages_need_no_import_of_their_own():
-    code = "import skldp; print(skldp.study.recommend.__name__)"
+    code = "import skldp; print(skldp.recommend.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "recommend\n"
 

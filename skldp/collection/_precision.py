@@ -39,7 +39,7 @@ class PlannedEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class SurveyPrecision:
-    """Expected precision of the estimates of a policy; :func:`skldp.plan_survey` describes it."""
+    """Expected precision of the estimates of a policy; :func:`skldp.study.plan_survey` describes it."""
 
     policy: Policy
     n_people: int
@@ -179,7 +179,7 @@ def plan_survey(policy: Policy, n_people: int, *, by: str | None = None, level: 
 
     Examples
     --------
-    >>> from skldp import plan_survey
+    >>> from skldp.study import plan_survey
     >>> from skldp.client import Field, Policy
     >>> from skldp.mechanisms import Column, RandomizedResponse
     >>> from skldp.mechanisms.numeric._unit_mechanisms import Duchi

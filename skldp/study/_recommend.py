@@ -50,7 +50,7 @@ _OF_VALUES = "Root mean square over the values of a column: that of a rare value
 
 @dataclass(frozen=True)
 class RecommendedOption:
-    """One method for a task; :func:`~skldp.study.recommend` describes it."""
+    """One method for a task; :func:`~skldp.recommend` describes it."""
 
     name: str
     figure: float
@@ -60,7 +60,7 @@ class RecommendedOption:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Answer of :func:`~skldp.study.recommend`, which describes it; it prints as a short table."""
+    """Answer of :func:`~skldp.recommend`, which describes it; it prints as a short table."""
 
     task: str
     epsilon: float
@@ -159,7 +159,7 @@ def recommend(
 
     Examples
     --------
-    >>> from skldp.study import recommend
+    >>> from skldp import recommend
     >>> people = {"age": (0, 100), "city": ["Bonn", "Köln", "Ulm"], "sick": [False, True]}
     >>> advice = recommend(people, "classification", epsilon=2.0, n_people=2_000, target="sick")
     >>> advice.options[0].range[1] <= 1, advice.estimator[-1].epsilon

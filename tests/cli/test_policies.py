@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from skldp import plan_survey
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi
+from skldp.study import plan_survey
 from skldp.study._table_files import table_chunks
 
 pytest.importorskip("rich")

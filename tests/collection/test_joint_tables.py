@@ -15,12 +15,12 @@ from skldp import (
     Collector,
     NumericPrivatizer,
     TablePrivatizer,
-    plan_survey,
     policy_from_estimator,
 )
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
+from skldp.study import plan_survey
 
 AGE, PAY = Column(0.0, 100.0, name="age"), Column(-1.0, 3.0, kind="integer", name="pay")
 CITY, SEX = Column(values=("Bonn", "Köln", None), name="city"), Column(values=("f", "m"), name="sex")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from laws import hadamard, hashing
 
-from skldp import Collector, plan_survey
+from skldp import Collector
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
@@ -16,6 +16,7 @@ from skldp.mechanisms.numeric._points import Points
 from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, SquareWave, ThreeOutputs
+from skldp.study import plan_survey
 
 UNIT = ([0.0], [1.0])
 

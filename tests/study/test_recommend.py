@@ -9,12 +9,11 @@ import pytest
 from scipy.special import entr, expit
 from scipy.stats import kurtosis
 
-from skldp import privacy_guarantee
+from skldp import privacy_guarantee, recommend
 from skldp.estimators._column_encoder import encoded_names
 from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
-from skldp.study import recommend
 from skldp.study._declared_table import DeclaredTable
 from skldp.study._recommend import made_up
 
