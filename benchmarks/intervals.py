@@ -41,24 +41,26 @@ def number_at(population, field, share, u):
     """The number below which a part u of the people lie; the tail of integers is the last one."""
     u = np.asarray(u)
     if population == "points":
-        return np.where(u > 1 - share, field.high, field.low)
+        return np.where(u > 1 - share, field.column.high, field.column.low)
     below, within = u / (1 - share), (u - 1 + share) / share
-    if field.whole:
-        return np.where(u > 1 - share, field.high, np.clip(np.ceil(3 * below) - 1, 0, 2))
+    if field.column.whole:
+        return np.where(u > 1 - share, field.column.high, np.clip(np.ceil(3 * below) - 1, 0, 2))
     return np.where(u > 1 - share, 0.9 + 0.1 * within, 0.5 * below)
 
 
 def truths(population, field, share):
     """Truth of each estimate, as a part of the bounds."""
-    first = {"points": 1.0, "spread": 1 / 3 if field.whole else 1 / 4}[population]
-    of_tail, of_others = {"points": (1.0, 0.0), "spread": (1.0, 0.2) if field.whole else (0.95, 0.25)}[population]
+    first = {"points": 1.0, "spread": 1 / 3 if field.column.whole else 1 / 4}[population]
+    of_tail, of_others = {"points": (1.0, 0.0), "spread": (1.0, 0.2) if field.column.whole else (0.95, 0.25)}[
+        population
+    ]
     levels = np.array([1 - share * 2 / 3, 1 - share * 3 / 2])
     return {
         "mean": share * of_tail + (1 - share) * of_others,
         "first bin": (1 - share) * first,
         "last bin": share,
-        "quantile in the tail": number_at(population, field, share, levels[0]) / field.high,
-        "quantile below it": number_at(population, field, share, levels[1]) / field.high,
+        "quantile in the tail": number_at(population, field, share, levels[0]) / field.column.high,
+        "quantile below it": number_at(population, field, share, levels[1]) / field.column.high,
     }
 
 
@@ -66,7 +68,7 @@ def intervals(collector, field, share):
     """Interval of each estimate, as a part of the bounds."""
     mean, bins = collector.mean(field.name), collector.histogram(field.name)
     found = collector.quantiles(field.name, [1 - share * 2 / 3, 1 - share * 3 / 2])
-    scaled = [(one.low / field.high, one.high / field.high) for one in (mean, found)]
+    scaled = [(one.low / field.column.high, one.high / field.column.high) for one in (mean, found)]
     return {
         "mean": (scaled[0][0][0], scaled[0][1][0]),
         "first bin": (bins.low[0], bins.high[0]),
@@ -95,7 +97,7 @@ def coverage(population, epsilon, n, share, n_surveys, seed):
         u, collector = rng.random(n), Collector(policy)
         answers = []
         for field in fields:
-            places = (number_at(population, field, share, u) - field.center) / field.radius
+            places = (number_at(population, field, share, u) - field.column.center) / field.column.radius
             answers.append(answers_of(field.law, places, rng))
         # People in any order, with different ids.
         collector._parts = [ReportColumns(ids, tuple(answers))]

@@ -14,6 +14,7 @@ import numpy as np
 from skldp.collection._answer_scores import CodeScores
 from skldp.collection._likeliest import likeliest_codes
 from skldp.mechanisms import RandomizedResponse, noise_from
+from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding
 
@@ -23,15 +24,17 @@ MOST_BITS = 4096
 
 def reports(mechanism, codes, seed):
     """Answers of a law as a collector holds them."""
-    noise = noise_from(np.random.default_rng([seed, 1]))
+    noise, law = noise_from(np.random.default_rng([seed, 1])), mechanism.integer_law
     parts = []
     for block in np.array_split(codes, -(-len(codes) // 20_000)):
-        rows = mechanism.release(block[:, None], noise).rows
-        if rows.shape[1] > 1:
+        if mechanism.n_outputs == 1 or isinstance(mechanism, OneHotLocalHashing | OneHotHadamard):
+            drawn = np.empty((len(block), 1), dtype=np.int64)
+            law.draw_many(block[:, None], noise, drawn, Workspace())
+            parts.append(drawn[:, 0].astype(np.uint32))
+        else:
+            rows = mechanism.release(block[:, None], noise).rows
             # The first byte is the one that is not full.
             parts.append(np.packbits(np.pad(rows, ((0, 0), (-rows.shape[1] % 8, 0))), axis=1))
-        else:
-            parts.append(rows[:, 0].astype(np.uint32))
     return np.concatenate(parts)
 
 

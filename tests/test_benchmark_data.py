@@ -10,7 +10,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["baselines", "few_people", "learning", "moments", "discriminant"])
+@pytest.mark.parametrize("name", ["baselines", "few_people", "learning", "discriminant"])
 def test_a_missing_data_file_ends_a_benchmark(name, tmp_path):
     command = [sys.executable, BENCHMARKS / f"{name}.py", "--data", tmp_path / "none.npz"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -63,9 +63,16 @@ def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
 
     honest = audit._candidate_scores
 
-    def learnt_from_all_trials(outputs, coins, learn, pair):
-        return honest(outputs, coins, slice(0, len(coins)), pair)
+    choose, coins_of = audit._choose_event, []
 
+    def with_all_coins(outputs, coins, *others):
+        coins_of.append(coins)
+        return choose(outputs, coins, *others)
+
+    def learnt_from_all_trials(outputs, answers, pair):
+        return honest(outputs, coins_of[-1], pair)
+
+    monkeypatch.setattr(audit, "_choose_event", with_all_coins)
     monkeypatch.setattr(audit, "_candidate_scores", learnt_from_all_trials)
     runs = 120
     release = independent_of_the_input()
