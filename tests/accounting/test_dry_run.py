@@ -42,6 +42,20 @@ def test_a_preview_is_what_is_decided_then(data, rule, budget):
         assert (preview.costs[~answers.fresh] == 0).all()
 
 
+def test_recorded_answers_are_free_and_repeating_them_is_not():
+    ledger = PrivacyLedger(1.0, bounds=(0, 1))
+    ledger.answer(LINE, ["ann", "bob"], lambda people: [1, 0])
+    ledger.answer(LINE, ["bob"], lambda people: [0], repeat=True)
+    again = ledger.would_answer(LINE, ["bob", "ann"])
+    assert again.accepted.tolist() == again.recorded.tolist() == [True, True]
+    assert again.costs.tolist() == [0.0, 0.0]
+    fresh = ledger.would_answer(LINE, ["bob", "ann"], repeat=True)
+    assert fresh.accepted.tolist() == [False, True]
+    assert not fresh.recorded.any()
+    assert fresh.costs == pytest.approx([0.0, 0.4])
+    assert fresh.losses == pytest.approx([0.8, 0.4])
+
+
 def test_nothing_is_asked_or_recorded(tmp_path):
     path = tmp_path / "a.ledger"
     with PrivacyLedger(1.0, bounds=(0, 1), path=path) as ledger:
