@@ -264,3 +264,16 @@ def _is_value(value: Any) -> bool:
     return (
         value is None or is_short or isinstance(value, bool) or (is_integer(value) and abs(value) <= _LARGEST_INTEGER)
     )
+
+
+def check_field_names(fields: Sequence[AnyField]) -> None:
+    """Raise ValueError if a name stands for two things; a column may be in several pairs."""
+    names = [one.name for one in fields]
+    columns = [one for each in fields if each.kind == "pair" for one in each.columns]
+    different = {column.name: column for column in columns}
+    held = [name for one in fields if one.kind != "pair" for name in one.names]
+    for listed in (names, [*held, *different]):
+        if len(set(listed)) < len(listed):
+            raise ValueError(f"Fields must have different names; got {listed!r}.")
+    if any(different[column.name] != column for column in columns):
+        raise ValueError("A column must be declared alike in all of its pairs; got two declarations of one name.")

@@ -15,7 +15,7 @@ from skldp._documents import canonical_text, digest, parsing, read_document, tex
 from skldp._reading import CodeReader, named_columns
 from skldp._texts import escaped, is_visible
 from skldp.client._field_documents import field_from_dict
-from skldp.client._fields import AnyField, check_text, declared_columns
+from skldp.client._fields import AnyField, check_field_names, check_text, declared_columns
 from skldp.client._ledger import DeviceLedger
 from skldp.client._memo import KeptField, kept_report
 from skldp.client._report_bytes import PolicyReport, pack, unpack
@@ -27,8 +27,7 @@ from skldp.laws._release_key import ReleaseKey
 # Limits of what a device must store and process.
 _MOST_FIELDS, _MOST_BITS, _MOST_CHARACTERS = 1000, 2**17, 2**24
 # A policy has the first version that knows its fields and laws: an older client must refuse others.
-# Version 5 had fields of texts.
-_VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 5
+_VERSION, _SAMPLING_VERSION, _LAST_VERSION = 2, 3, 4
 _NAMES = {"purpose", "fields", "epsilon", "delta", "memo", "expires", "sha256"}
 _EXPIRES = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
@@ -104,7 +103,7 @@ class Policy:
             or not all(isinstance(field, AnyField) for field in self.fields)
         ):
             raise ValueError(f"fields must be a tuple of fields, at least one; got {self.fields!r}.")
-        _check_field_names(self.fields)
+        check_field_names(self.fields)
         m = len(self.fields)
         if self.n_sampled is not None:
             check_integer(f"n_sampled, of {m} fields,", self.n_sampled, least=1, most=m - 1)
@@ -484,19 +483,6 @@ def check_secret(policy: Policy, secret: ReleaseKey | None, ids: Any) -> None:
             f"got {'no secret' if secret is None else type(secret).__name__} and "
             f"{'no ids' if ids is None else 'ids'} for the rule {policy.memo!r}."
         )
-
-
-def _check_field_names(fields: Sequence[AnyField]) -> None:
-    """Raise ValueError if a name stands for two things; a column may be in several pairs."""
-    names = [one.name for one in fields]
-    columns = [one for each in fields if each.kind == "pair" for one in each.columns]
-    different = {column.name: column for column in columns}
-    held = [name for one in fields if one.kind != "pair" for name in one.names]
-    for listed in (names, [*held, *different]):
-        if len(set(listed)) < len(listed):
-            raise ValueError(f"Fields must have different names; got {listed!r}.")
-    if any(different[column.name] != column for column in columns):
-        raise ValueError("A column must be declared alike in all of its pairs; got two declarations of one name.")
 
 
 def _value(record: Mapping[str, Any], name: str) -> Any:

@@ -150,22 +150,22 @@ class Column(Domain):
 
     @cached_property
     def whole(self) -> bool:
-        """Whether numbers are rounded to integers."""
+        """True if numbers are rounded to integers."""
         return self.kind in ("integer", "date")
 
     @cached_property
     def is_date(self) -> bool:
-        """Whether numbers are days of dates."""
+        """True if numbers are days of dates."""
         return bool(self.kind == "date")
 
     @property
     def has_codes(self) -> bool:  # type: ignore[override]
-        """Whether rows hold codes of categories."""
+        """True if rows hold codes of categories."""
         return self.values is not None
 
     @property
     def may_be_nan(self) -> bool:  # type: ignore[override]
-        """Whether rows hold numbers, or NaN for missing ones."""
+        """True if rows hold numbers, or NaN for missing ones."""
         return self.values is None and bool(self.missing == "category")
 
     @cached_property
@@ -193,7 +193,7 @@ class Column(Domain):
 
     @property
     def is_wide(self) -> bool:
-        """Whether linear bounds above 0 span a factor of at least 100, where a log scale fits skewed numbers."""
+        """True if linear bounds above 0 span a factor of at least 100, where a log scale fits skewed numbers."""
         of_numbers = self.values is None and self.scale == "linear" and not self.is_date
         return of_numbers and self.low > 0 and self.high / 100 >= self.low
 

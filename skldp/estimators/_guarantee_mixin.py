@@ -60,8 +60,7 @@ class GuaranteeMixin:
     _hidden_attributes = frozenset({"classes_", "categories_", "columns_"})
     # Why methods are absent, by name.
     _absent: ClassVar[dict[str, str]] = {}
-    # How a composite counts the step: one that learns from what others released, one that releases the targets of
-    # an inner estimator, one whose input is labels.
+    # True if the estimator learns from releases; releases the targets of an inner estimator; or takes labels as input.
     _learns_from_releases: ClassVar[bool] = False
     _releases_inner_targets: ClassVar[bool] = False
     _releases_its_labels: ClassVar[bool] = False

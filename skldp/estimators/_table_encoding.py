@@ -93,7 +93,7 @@ def _middle(part: RowMechanism) -> Floats:
     if isinstance(part, CategoryMechanism):
         return np.full(part.n_classes, part.mean_bit)
     if isinstance(part, NumberOrMissing):
-        return np.array([part.domain.center, (part.told_probability + part.hidden_probability) / 2])
+        return part.middle
     assert isinstance(part, BoundedFeatures)
     return part.center
 

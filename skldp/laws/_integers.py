@@ -118,7 +118,7 @@ class IntegerLaw(ABC):
 
     @property
     def two_valued(self) -> bool:
-        """Whether all scores of an answer are one of two values."""
+        """True if all scores of an answer are one of two values."""
         return self.n_answers == 2
 
     @abstractmethod

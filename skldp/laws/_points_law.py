@@ -83,7 +83,7 @@ class PointsLaw(UnitLaw):
         scaled *= self.n_points - 1
         part = (scaled & (2 * _TWO_53 - 1)).astype(np.uint64) << np.uint64(10)
         point = (scaled >> 54) + (words[:, 0] < part)
-        # As many ends as are up to the word, by bisection.
+        # Number of ends up to the word, by bisection.
         ends, n_ends = self._end_words, len(self.places) - 1
         found = np.zeros(x.size, dtype=np.int64)
         step = 1 << (n_ends.bit_length() - 1)

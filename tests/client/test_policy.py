@@ -100,7 +100,7 @@ def forged(**changes):
         ({"delta": "1e-06"}, "in the canonical form"),
         ({"version": 1}, "must be a document of version 2"),
         ({"version": 4}, "the first that knows its fields and laws, 2; got 4"),
-        ({"version": 6}, "must be a document of version 2 or 3 or 4 or 5"),
+        ({"version": 5}, "must be a document of version 2 or 3 or 4"),
         ({"version": 3}, "must be the first that knows its fields and laws"),
         ({"n_sampled": "1"}, "must be the first that knows its fields and laws"),
         ({"version": 3, "n_sampled": "6"}, "n_sampled, of 6 fields, must be a whole number from 1 to 5"),

@@ -278,8 +278,8 @@ _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 class NumberOrMissing(RowMechanism):
     r"""Mechanism of one number within bounds that may be missing, which is NaN.
 
-    A missing number is answered as missing for `told_count` words, another for `hidden_count`; other answers are those
-    of `unit` to the number, or to 0. With chances p and q, the worst-case loss is the largest of
+    A missing number is answered as missing for `told_count` of 2^64 words, another for `hidden_count`. Otherwise the
+    answer is that of `unit` to the number, or to 0. With chances p and q, the worst-case loss is the largest of
 
     .. math:: \ln \frac pq, \quad \ln \frac{1 - q}{1 - p} + \max_{x, z} \ln \frac{P(M(x) = z)}{P(M(0) = z)},
               \quad \varepsilon_M.
@@ -310,6 +310,11 @@ class NumberOrMissing(RowMechanism):
     def domain(self) -> Column:
         """The number, or none."""
         return self.values
+
+    @property
+    def middle(self) -> Floats:
+        """Encoding of a number that was not asked: the centre, and the mean chance of an answer as missing."""
+        return np.array([self.values.center, (self.told_probability + self.hidden_probability) / 2])
 
     @cached_property
     def number(self) -> BoundedFeatures:
