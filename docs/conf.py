@@ -31,6 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "live_pages",
     "page_texts",
+    "measured",
 ]
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py"]
 templates_path = ["_templates"]
