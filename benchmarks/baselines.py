@@ -283,7 +283,7 @@ def show_cut(X, log_price, n_people, n_seeds):
         np.bincount(cut[-9_940:].astype(int)),
     )
     references = {"without privacy": best, "the most frequent class": majority.max() / 9_940}
-    print(f"\nThe cut: {n_people:,} people, {n_seeds} seeds. {references}")
+    print(f"\nThe cut: {n_people:,} people, {n_seeds} seeds. Clean {best:.4f}, majority {majority.max() / 9_940:.4f}")
     print(f"{'epsilon':>28}" + "".join(f"{epsilon:>18g}" for epsilon in EPSILONS), flush=True)
     rows = [[name, *[f"{share:.3f}"] * len(EPSILONS)] for name, share in references.items()]
     for name, make in methods.items():

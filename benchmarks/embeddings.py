@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/embeddings.py --data ag_news_minilm.npz [--seeds 10] [--save NAME]
 
-The mechanisms and classifiers are those of ``examples/embeddings_frontier.py``: 8,000 people release one vector each,
+The mechanisms and classifiers are those of ``examples/tasks/embeddings_frontier.py``: 8,000 people release one vector each,
 and 2,000 clean vectors test the classifier. Cells are means of seeds, with standard error and worst.
 """
 
@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from skldp import PrivUnitTransformer
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 
-sys.path.append(str(Path(__file__).parents[1] / "examples"))
+sys.path.append(str(Path(__file__).parents[1] / "examples" / "tasks"))
 import embeddings_frontier as frontier
 
 EPSILONS = (1, 2, 5, 10)

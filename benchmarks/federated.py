@@ -1,4 +1,4 @@
-"""Measure federated learning on news: the tables of ``examples/federated_learning.py``, written for the documentation.
+"""Measure federated learning on news: the tables of ``examples/papers/federated_learning.py``, written for the documentation.
 
 Usage: python benchmarks/federated.py --data ag_news_minilm.npz [--seeds 10] [--save NAME]
 
@@ -16,7 +16,7 @@ import results
 from data_files import existing
 
 NAMES = ("features", "gradients", "mixed", "labels")
-EXAMPLE = Path(__file__).parents[1] / "examples" / "federated_learning.py"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "papers" / "federated_learning.py"
 
 
 def cell(row):
@@ -45,6 +45,7 @@ if __name__ == "__main__":
     results.add_option(parser)
     chosen = parser.parse_args()
     os.environ |= {"SKLDP_AG_NEWS": str(existing(chosen.data)), "SKLDP_SEEDS": str(chosen.seeds), "MPLBACKEND": "Agg"}
+    sys.path.append(str(EXAMPLE.parent))
     asked, sys.argv[0] = sys.argv[0], str(EXAMPLE)
     tables = runpy.run_path(str(EXAMPLE), run_name="__main__")["tables"]
     sys.argv[0] = asked

@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from sphinx.errors import ExtensionError
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.nodes import make_refnode
+from sphinx_gallery.sorting import ExplicitOrder
 
 import skldp
 from skldp.estimators import _guarantee_mixin
@@ -68,6 +69,9 @@ numpydoc_xref_param_type = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": ExplicitOrder([f"../examples/{section}" for section in ("start", "tasks", "papers")]),
+    # Modules of the papers' examples.
+    "ignore_pattern": r"papers/(?!federated_learning|private_text|realized_loss)",
     # Every example is run by the build, so that none can rot.
     "filename_pattern": r"\.py$",
     "abort_on_example_error": True,

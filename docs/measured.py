@@ -1,7 +1,7 @@
 """Directive ``measured-table``: tables that a command measured, from the files of ``docs/results``.
 
 ``.. measured-table:: price few_people`` joins files of one header. The options: ``:rows:`` keeps rows whose name has
-one of these words (separated by semicolons), ``:columns:`` keeps columns by number, ``:corner:`` renames the first column,
+one of these words (between semicolons), ``:columns:`` keeps columns by number, ``:corner:`` renames the first column,
 ``:fold:`` folds the table under a summary line. The command of each file is shown below the table.
 """
 
