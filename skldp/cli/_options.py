@@ -1,4 +1,4 @@
-"""Shared options of commands, their parsers, a progress bar, and tables."""
+"""Shared options of commands, their parsers, and tables."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -7,8 +7,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -132,17 +130,9 @@ def printable(text: str) -> str:
     return text
 
 
-def progress_bar(console: Console) -> Progress:
-    """Return a transient progress bar, disabled if the output is not a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return _Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-class _Bar(Progress):
-    def stop(self) -> None:
-        """Stop the bar; rich before 15 prints an empty line for a disabled bar."""
-        if not self.disable:
-            super().stop()
+def on_terminal() -> bool:
+    """Return whether progress is shown: only if standard error is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def rich_table(

@@ -15,11 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from skldp._progress import Progress
 from skldp._reading import is_missing
 from skldp._tables import require
 from skldp.accounting import ledger_report
 from skldp.cli import _options as options
-from skldp.cli._options import keep_inputs, made_up_row, output_option, printable, progress_bar, rich_table
+from skldp.cli._options import keep_inputs, made_up_row, on_terminal, output_option, printable, rich_table
 from skldp.client._fields import declared_columns
 from skldp.client._policy import Policy, check_secret
 from skldp.collection._collector import Collector
@@ -307,8 +308,7 @@ def release(
     chunks = table_chunks(table, columns=wanted, declared=declared, form=form)
     how: dict[str, Any] = {"text": is_text_file(table), "handle_unknown": "policy" if count_unknown else "error"}
     n, repeated, replaced = 0, False, Counter[str]()
-    with progress_bar(Console()) as progress, _written(output, report_schema()) as write:
-        bar = progress.add_task("releasing", total=None)
+    with Progress("records released", show=on_terminal()) as progress, _written(output, report_schema()) as write:
         for frame in chunks:
             people = None if ids is None else _ids(frame[ids])
             columns = {name: frame[name] for name in policy.names}
@@ -318,7 +318,7 @@ def release(
                 replaced.update(column.replaced(columns[column.name], text=how["text"]))
             repeated = repeated or (people is not None and len(set(people)) < len(people))
             n += len(frame)
-            progress.update(bar, completed=n)
+            progress.advance(len(frame))
         if not n:
             raise ValueError(f"A table must have at least one row below its header; got none in {table.name}.")
     typer.echo(printable(f"Released {n:,} record{'s' * (n > 1)} at epsilon {policy.epsilon:.6g} each: {output}."))
@@ -358,12 +358,10 @@ def collect(
     keep_inputs([policy_file, *files], report, csv_path)
     collector = Collector(Policy.load(policy_file))
     chosen = dict(_filter(declared_columns(collector.policy.fields), one) for one in where or [])
-    with progress_bar(Console()) as progress, warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        bar = progress.add_task("collecting", total=len(files))
         for path in files:
-            collector.add_file(path)
-            progress.advance(bar)
+            collector.add_file(path, verbose=on_terminal())
     for one in caught:
         typer.echo(f"skldp: {printable(str(one.message))}", err=True)
     counts = ", ".join(f"{number:,} {name}" for name, number in collector.counts._asdict().items())
@@ -459,7 +457,7 @@ def ledger(
 ) -> None:
     """Report the queries, answers and refusals of a ledger, and the budgets that are left."""
     console = Console(highlight=False, markup=False)
-    found = ledger_report(file, verify=verify, workers=joblib_workers(jobs), head=head)
+    found = ledger_report(file, verify=verify, workers=joblib_workers(jobs, show=on_terminal()), head=head)
     for name in _SETTINGS:
         # A narrow terminal must not break the head, which users copy.
         console.print(printable(f"{name}: {found[name]}"), soft_wrap=True)

@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, TaskID
 
 from skldp._tables import require
 from skldp.cli import _options as options
-from skldp.cli._options import Epsilons, Names, keep_inputs, output_option, printable, progress_bar, rich_table
+from skldp.cli._options import Epsilons, Names, keep_inputs, on_terminal, output_option, printable, rich_table
 from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
 from skldp.study._comparison import ComparisonSettings, compare_mechanisms
 from skldp.study._datasets import BUNDLED, TASKS, load_study_data
@@ -119,13 +118,7 @@ def study(
         models = PRIVATE_MODELS[loaded.task]
         named = [*models, *FEATURE_MECHANISMS] if everything else list(mechanism or (*models, *_RELEASES))
         skip = everything or mechanism is None
-        with progress_bar(console) as progress:
-            bar = progress.add_task(named[0], total=None)
-
-            def move(name: str, done: int, total: int, progress: Progress = progress, bar: TaskID = bar) -> None:
-                progress.update(bar, description=name.ljust(20), completed=done, total=total)
-
-            found.append(compare_mechanisms(loaded, named, settings, skip_unfit=skip, n_jobs=jobs, progress=move))
+        found.append(compare_mechanisms(loaded, named, settings, skip_unfit=skip, n_jobs=jobs, verbose=on_terminal()))
     # A terminal may refuse to print; files are written first.
     write_csv(csv_path, found)
     plot_comparisons(*found).savefig(picture_path, dpi=150)
