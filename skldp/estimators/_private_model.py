@@ -103,7 +103,7 @@ def model_of(table: DeclaredTable, epsilon: float, model: str, **parameters: Any
             raise ValueError(
                 "The target of a regression must be numbers on a linear scale; got categories, dates or a log scale."
             )
-        domain = {"target_bounds": target.ends}
+        domain: dict[str, Any] = {"target_bounds": target.ends}
     else:
         classes = target.values if target else None
         if classes is None or len(classes) < 2 or None in classes:
