@@ -285,12 +285,12 @@ def show_cut(X, log_price, n_people, n_seeds):
     references = {"without privacy": best, "the most frequent class": majority.max() / 9_940}
     print(f"\nThe cut: {n_people:,} people, {n_seeds} seeds. Clean {best:.4f}, majority {majority.max() / 9_940:.4f}")
     print(f"{'epsilon':>28}" + "".join(f"{epsilon:>18g}" for epsilon in EPSILONS), flush=True)
-    rows = [[name, *[f"{share:.3f}"] * len(EPSILONS)] for name, share in references.items()]
+    found = [[name, *[f"{share:.3f}"] * len(EPSILONS)] for name, share in references.items()]
     for name, make in methods.items():
         scores = [of(lambda seed, make=make, e=epsilon: make(e, seed)) for epsilon in EPSILONS]
-        rows.append([name, *map(results.cell, scores)])
+        found.append([name, *map(results.cell, scores)])
         print(f"{name:>28}" + "".join(f"{shown(one):>18}" for one in scores), flush=True)
-    return rows
+    return found
 
 
 if __name__ == "__main__":

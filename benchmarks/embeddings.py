@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/embeddings.py --data ag_news_minilm.npz [--seeds 10] [--save NAME]
 
-The mechanisms and classifiers are those of ``examples/tasks/embeddings_frontier.py``: 8,000 people release one vector each,
+Mechanisms and classifiers come from ``examples/tasks/embeddings_frontier.py``. 8,000 people release one vector each,
 and 2,000 clean vectors test the classifier. Cells are means of seeds, with standard error and worst.
 """
 

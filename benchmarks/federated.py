@@ -1,4 +1,4 @@
-"""Measure federated learning on news: the tables of ``examples/papers/federated_learning.py``, written for the documentation.
+"""Measure federated learning on news by ``examples/papers/federated_learning.py``, for the documentation.
 
 Usage: python benchmarks/federated.py --data ag_news_minilm.npz [--seeds 10] [--save NAME]
 

@@ -22,12 +22,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
-
-from skldp import BitRandTransformer, LabelRR, NumericPrivatizer, PrivUnitTransformer
-from skldp.exceptions import SeededNoiseWarning
-from skldp.papers import LabelLaplace, LabelLaplaceVector, LatentTransformer, OMETransformer
 
 # Settings, tables and figures of the paper are beside this file.
 from federated_study import (
@@ -40,6 +34,12 @@ from federated_study import (
     noiseless,
     random_guess,
 )
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from skldp import BitRandTransformer, LabelRR, NumericPrivatizer, PrivUnitTransformer
+from skldp.exceptions import SeededNoiseWarning
+from skldp.papers import LabelLaplace, LabelLaplaceVector, LatentTransformer, OMETransformer
 
 warnings.simplefilter("ignore", SeededNoiseWarning)
 

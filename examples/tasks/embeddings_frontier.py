@@ -3,8 +3,8 @@ Train a classifier on released embeddings
 =========================================
 
 Each person releases one sentence embedding under plain local differential privacy. A classifier is trained on the
-released vectors and tested on clean ones. The first table compares mechanisms at the same exact epsilon of a vector. The
-second releases the labels as well, within the same budget.
+released vectors and tested on clean ones. The first table compares mechanisms at the same exact epsilon of a vector.
+The second releases the labels as well, within the same budget.
 
 PrivUnit's noise is known: its covariance is public. ``NoiseAwareDiscriminant`` is linear discriminant analysis
 with that noise taken out of the covariance, and with ridge and intercept set by the size of the noise alone, so that
@@ -12,8 +12,8 @@ nothing is tuned on clean data. It can also use unlabelled public vectors, which
 differ; the class means are then shrunk to these (200 people release nothing in that case).
 ``PrivateDiscriminant`` asks for one report that combines the vector and its label.
 
-Here the data are scikit-learn's digits. With the environment variable SKLDP_DATA, the script reads embeddings of AG News
-from that folder. :doc:`../../costs/embeddings` has their tables.
+Here the data are scikit-learn's digits. With the environment variable SKLDP_DATA, the script reads embeddings of AG
+News from that folder. :doc:`../../costs/embeddings` has their tables.
 """
 
 # %%
