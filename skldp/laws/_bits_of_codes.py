@@ -85,10 +85,7 @@ class BitsOfCodes(CodeLaw):
 
 @dataclass(frozen=True)
 class UnaryLaw(BitsOfCodes):
-    """Law of unary encoding: a bit per code, the first code's highest, with separate odds for the true code.
-
-    The true code's bit is 1 for `own_count` of 2^64 words, the others for `other_count`.
-    """
+    """Law of unary encoding: a bit per code, 1 for `own_count` words if the code is true, else `other_count`."""
 
     name: ClassVar[str] = "unary_encoding"
     own_count: int
@@ -131,10 +128,7 @@ class UnaryLaw(BitsOfCodes):
 
 @dataclass(frozen=True)
 class SubsetLaw(FavouringLaw, BitsOfCodes):
-    """Law of subset selection: a set of `set_size` codes as bits, the first code's highest.
-
-    For `miss_count` of 2^64 words, the set is uniform among those without the true code, else among those with it.
-    """
+    """Law of subset selection: `set_size` codes as bits, without the true code for `miss_count` of 2^64 words."""
 
     name: ClassVar[str] = "subset"
     set_size: int

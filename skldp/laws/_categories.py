@@ -15,10 +15,7 @@ from skldp.laws._odds import TWO_64
 
 
 def bernoulli(noise: Noise, count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
-    """Write True with probability exactly ``count / 2**64``, and False otherwise, to `out` of shape (n, k).
-
-    The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
-    """
+    """Write True with probability exactly ``count / 2**64`` to `out` (n, k); 16 bits decide all but one in 65,536."""
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
     draws = noise.fill(words)
     np.less(draws, leading, out=out)

@@ -62,10 +62,7 @@ class TwoAnswersLaw(FewAnswersLaw):
         return int(next(words) < _TWO_63 + round(x * float(self.slope)))
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers.
-
-        A word's first 16 bits decide unless they are next to those of the threshold; only then the rest is drawn.
-        """
+        """Write many estimates. 16 bits of a word decide unless next to the threshold; only then the rest is drawn."""
         scale = self.slope * 2.0**-48
         if scale > _LARGEST_FIRST:
             up = noise.words(x.shape).view(np.int64) < self._thresholds(x)
@@ -123,11 +120,9 @@ def write_signs(up: Bools, magnitude: float, out: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class ThreeAnswersLaw(FewAnswersLaw):
-    """Law of Three-Outputs: 0 is minus, 1 is zero and 2 is plus.
+    """Law of Three-Outputs, 0 minus, 1 zero, 2 plus: zero for ``zero - |x| * zero_lost`` of 2^64 words, then wrong."""
 
-    The answer is zero for ``zero - |x| * zero_lost`` of 2^64 words, and has the wrong sign for the next
-    ``wrong - |x| * wrong_lost``, with products rounded half to even.
-    """
+    # The wrong sign has the next ``wrong - |x| * wrong_lost`` words. Products are rounded half to even.
 
     name: ClassVar[str] = "three_answers"
     n_answers = 3
@@ -225,10 +220,7 @@ def three_outputs(epsilon: float) -> ThreeAnswersLaw:
 
 
 def three_outputs_zero_probability(epsilon: float) -> float:
-    r"""Return the probability a of answering 0 to the input 0 that makes the worst variance of Three-Outputs least.
-
-    Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020, Eq. 27.
-    """
+    """Return the chance of 0 at the input 0 with the least worst variance (Zhao et al., 2020, Eq. 27)."""
     odds = math.exp(min(epsilon, 700.0))
     most = odds / (odds + 2)
     if odds < 2:

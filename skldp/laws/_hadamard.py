@@ -14,11 +14,7 @@ from skldp.laws._odds import TWO_64
 
 @dataclass(frozen=True)
 class HadamardLaw(FavouringLaw):
-    """Law of Hadamard response: one of `block_size` reports, a power of two, half of which belong to each code.
-
-    Code x has row ``1 + x`` of Sylvester's matrix. Its own reports are those at which the row is 1. For `miss_count` of
-    2^64 words, the answer is uniform over all other reports, else over its own reports. There is one block of reports.
-    """
+    """Law of Hadamard response: a report where row ``1 + x`` of Sylvester's matrix is 1, else, by `miss_count`, not."""
 
     name: ClassVar[str] = "hadamard"
     n_blocks: int

@@ -27,12 +27,10 @@ MOST_BUCKETS = 4093
 
 @dataclass(frozen=True)
 class HashingLaw(CodeLaw):
-    """Law of local hashing: a uniform linear hash function, and randomized response to the code's bucket.
+    """Law of local hashing: a uniform linear hash function modulo a prime, and randomized response to the bucket."""
 
-    `n_buckets` is a prime g. Codes have m digits in base g, the least possible number. Hash function a, from 1 to
-    g^m - 1, maps a code to the sum of the products of their digits, modulo g. The answer is
-    ``(a - 1) * n_buckets + bucket``.
-    """
+    # A code has m digits to base g = `n_buckets`, the fewest. Hash function a, 1 to g^m - 1, maps it to the sum of the
+    # products of their digits modulo g. The answer is (a - 1) * g + bucket.
 
     name: ClassVar[str] = "local_hashing"
     n_buckets: int
@@ -152,12 +150,10 @@ def linear_hashes(n_classes: int, g: int) -> "LinearHashes":
 
 
 class LinearHashes:
-    r"""Sums over what reports of linear hash functions support, by Fourier transforms.
+    """Sums over what reports of linear hash functions support, by Fourier transforms over the categories' digits."""
 
-    With :math:`\hat f` the transform of the shares over the digits of the categories, the sums of each bucket by a hash
-    function a are the transform over :math:`\omega` of :math:`\hat f(\omega a)`. A multiple c a with the bucket c y
-    supports the same categories, so one function of each line is enough.
-    """
+    # With f^ the transform of the shares over digits, the sums of each bucket by a hash function a are the transform of
+    # f^(w a) over w. A multiple c a with the bucket c y supports the same: one function of each line is enough.
 
     def __init__(self, n_classes: int, g: int) -> None:
         m = number_of_digits(n_classes, g)

@@ -144,11 +144,7 @@ class IntegerLaw(ABC):
 
 @dataclass(frozen=True)
 class CodeLaw(IntegerLaw):
-    """Base class of laws of a code from 0 to ``n_codes - 1``.
-
-    An answer supports the true code with probability p and any single other code with q. The score of a code is
-    unbiased for its indicator: (1 - q) / (p - q) if the answer supports it, else -q / (p - q).
-    """
+    """Base class of laws of a code. An answer supports the true code with probability p, any other with q."""
 
     #: Largest number of codes on a device.
     most_codes: ClassVar[int] = MOST_CODES
@@ -323,12 +319,7 @@ class UnitLaw(NumbersLaw):
         return max(map(abs, self.ends))
 
     def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
-        """Return the chances of groups of answers to points, and the function from answers to groups.
-
-        With `spread`, numbers are spread over bins that end halfway between the points.
-
-        Shapes: `points` (n_points,); returns (n_points, n_groups).
-        """
+        """Return chances (n_points, n_groups) of groups of answers, and the function from answers to groups."""
         self.lattice_part("Distributions")
         raise NotImplementedError
 

@@ -21,11 +21,10 @@ VARIANTS = ("pm", "sub", "opt", "square_wave")
 
 @dataclass(frozen=True)
 class LatticeLaw(UnitLaw):
-    """Piecewise law on a lattice of cells of weight `base`, with `extra` weight in an interval around x.
+    """Piecewise law: cells of weight `base`, with `extra` in an interval around x. The answer is a cell's number."""
 
-    A word without its lowest bit is redrawn until it is below ``n_cells * base + n_inner * extra``. The answer is the
-    number of a cell; cells are ``2**step_exponent`` wide, and the middle one is at 0.
-    """
+    # A word without its lowest bit is redrawn until it is below n_cells * base + n_inner * extra. Cells are
+    # 2**step_exponent wide, and the middle one is at 0.
 
     name: ClassVar[str] = "lattice"
     n_cells: int
@@ -129,11 +128,8 @@ class LatticeLaw(UnitLaw):
         return (np.arange(self.n_cells, dtype=np.float64) - self.n_cells // 2) * self.step, weights
 
     def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
-        """Return the chances of groups of cells, and the function from cells to groups.
-
-        Groups begin where the inner interval of a point begins or ends. With a large epsilon it is shorter than the
-        distance of two points: numbers between them answer as neither does, and must be spread.
-        """
+        """Return the chances of groups of cells, cut where a point's inner interval begins or ends, and the groups."""
+        # With a large epsilon the interval is shorter than the distance of two points: numbers between must be spread.
         ends = bin_edges(points) if spread else points
         begin = ends * self.reach + self._margin
         kinks = np.rint(np.concatenate([begin, begin + self.n_inner])).astype(np.int64)
@@ -232,10 +228,7 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
 
 @dataclass(frozen=True)
 class MixtureLaw(UnitLaw):
-    """Mixture of a lattice law, for `lattice_count` of 2^64 words, and a law of few answers, numbered after its cells.
-
-    The choice of the law is independent of x.
-    """
+    """Mixture of a lattice law, for `lattice_count` of 2^64 words, and one of few answers, numbered after its cells."""
 
     name: ClassVar[str] = "mixture"
     lattice_count: int

@@ -17,10 +17,7 @@ PUBLISHED_DELTA = "delta as published"
 
 @dataclass(frozen=True)
 class GuaranteeStep:
-    """One entry of a guarantee: a release, or the reason why the guarantee is infinite.
-
-    `name` is that of a step of a pipeline, as in ``get_params``, or of a column; the rest is as in PrivacyGuarantee.
-    """
+    """One entry of a guarantee: a release, or the reason why the guarantee is infinite."""
 
     name: str
     epsilon: float
@@ -181,11 +178,8 @@ class PrivacyGuarantee:
         )
 
     def __add__(self, other: Any) -> "PrivacyGuarantee":
-        """Add two releases about the same person: epsilons and deltas add up (basic composition).
-
-        A guarantee for the record and one for its label add up to one for the record with its label. One per unit
-        of distance is first turned into one per record over its declared diameter.
-        """
+        """Add two releases about the same person: epsilons and deltas add up (basic composition)."""
+        # A loss per unit of distance is first turned into one per record over its declared diameter.
         if not isinstance(other, PrivacyGuarantee):
             return NotImplemented
         if self.model != other.model:

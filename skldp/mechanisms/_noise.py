@@ -158,10 +158,7 @@ class Noise:
         return np.argsort(keys)
 
     def subsets(self, n_rows: int, n: int, k: int) -> Ints:
-        """Draw `k` of the integers 0 to ``n - 1`` without replacement for each row, shape (n_rows, k).
-
-        Bentley and Floyd, "Programming pearls: a sample of brilliance", Communications of the ACM, 1987.
-        """
+        """Draw `k` of 0 to ``n - 1`` without replacement for each row: (n_rows, k) (Bentley and Floyd, CACM 1987)."""
         if not 0 <= k <= n:
             raise ValueError(f"k must be from 0 to n = {n}; got {k!r}.")
         chosen = np.empty((k, n_rows), dtype=np.int64)
@@ -182,10 +179,7 @@ class Noise:
         return [Noise(self._child_key(child), secure=self.secure) for child in children]
 
     def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
-        """Return the stream for more noise about a few of `size` numbers, at ascending places: this one.
-
-        The numbers belong to the rows of a release in order, as many to each row; see :class:`RowNoise`.
-        """
+        """Return the stream for more noise about a few of `size` numbers, at ascending places: this one."""
         return self
 
     def split(self, parts: list[slice]) -> list["Noise"]:
@@ -206,15 +200,7 @@ class Noise:
 
 
 class RowNoise(Noise):
-    r"""Stream whose bits belong to rows: the bits of a row depend on its nonce alone.
-
-    Draws belong to the rows in order, equally many words to each; :meth:`Noise.at` selects the rows of a smaller draw.
-    The bits of a row therefore do not depend on other rows, on the number of rows, or on blocks and threads, and the
-    same nonce has the same bits again.
-
-    Word t of a row with the nonce r is :math:`\mathrm{AES}_k(r \oplus t)`: different for all rows and words, except for
-    collisions of 128-bit numbers. All rows are encrypted in one call.
-    """
+    """Stream whose word t of a row with the nonce r is AES_k(r xor t): it depends on no other row, block or thread."""
 
     def __init__(self, key: bytes, nonces: Words) -> None:
         super().__init__(key, secure=True)

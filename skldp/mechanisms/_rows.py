@@ -27,10 +27,7 @@ _PIECE = 131_072
 
 
 class Workspace:
-    """Working arrays by name, kept from one block to the next.
-
-    The operating system clears newly allocated memory page by page, which can take as long as the release.
-    """
+    """Working arrays by name, kept from one block to the next, since new memory is cleared page by page."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
@@ -218,10 +215,7 @@ class RowMechanism(ABC):
 
     @abstractmethod
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        """Release one block.
-
-        Shapes: `rows` (n, n_features); `out` (n, n_outputs).
-        """
+        """Release one block: `rows` (n, n_features) into `out` (n, n_outputs)."""
 
     def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
         """Return the rows as an array that the domain takes; some mechanisms take sparse rows."""
@@ -283,13 +277,7 @@ class RowMechanism(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledFeatures(RowMechanism):
-    r"""Base class of the mechanisms that release `n_sampled` of a row's features, sampled for each row.
-
-    A subclass is a frozen dataclass with a field `n_sampled` and the hook ``_draw_features``. Features
-    that are not sampled are released as the `center`; sampled ones are scaled away from it, which keeps the mean:
-
-    .. math:: z_j = c_j + \frac{d}{k} (M(x_j) - c_j) \text{ where j is chosen, else } z_j = c_j.
-    """
+    """Base class that releases z_j = c_j + (d / k) (M(x_j) - c_j) for `n_sampled` of d features, and c_j for others."""
 
     n_sampled: int
 
@@ -330,10 +318,7 @@ class SampledFeatures(RowMechanism):
     def _draw_features(
         self, values: np.ndarray, features: Ints | None, noise: Noise, out: np.ndarray, workspace: Workspace
     ) -> None:
-        """Release chosen numbers, less their centers.
-
-        Shapes: `values` (n, n_sampled).
-        """
+        """Release chosen numbers (n, n_sampled), less their centers."""
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled

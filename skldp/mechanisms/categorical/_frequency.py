@@ -125,13 +125,7 @@ def clean_probabilities(noisy: npt.NDArray[np.floating], flip_matrix: Floats) ->
 
 
 def project_onto_simplex(rows: Floats) -> Floats:
-    """Return the nearest point of the probability simplex to each row, in Euclidean distance.
-
-    Shapes: rows (n_samples, n_classes); returns (n_samples, n_classes).
-
-    Duchi, Shalev-Shwartz, Singer and Chandra, "Efficient projections onto the l1-ball for learning in high
-    dimensions", ICML 2008, Figure 1.
-    """
+    """Return the nearest point of the simplex to each row (Duchi et al., ICML 2008, Figure 1)."""
     descending = -np.sort(-rows, axis=1)
     excess = np.cumsum(descending, axis=1) - 1
     ranks = np.arange(1, rows.shape[1] + 1)

@@ -27,11 +27,7 @@ _LARGEST_EPSILON = 40.0
 
 
 def original_second_moment_of(columns: Sequence["OneHotMechanism"], second_moment: Floats, mean: Floats) -> Floats:
-    """Convert the moments of released bits to those of the one-hot encoding.
-
-    A bit has the mean :math:`q + (p - q) x` given the true one x, and bits of different columns are independent given
-    the record. In one column, products are 0 and squares are the bits.
-    """
+    """Convert the moments of released bits, of mean q + (p - q) x given x, to those of the one-hot encoding."""
     q = np.repeat([column.q for column in columns], [column.n_classes for column in columns])
     gain = np.repeat([column.p - column.q for column in columns], [column.n_classes for column in columns])
     products = second_moment - np.outer(q, mean) - np.outer(mean, q) + np.outer(q, q)
@@ -45,10 +41,7 @@ def original_second_moment_of(columns: Sequence["OneHotMechanism"], second_momen
 
 @dataclass(frozen=True)
 class OneHotMechanism(CategoryMechanism):
-    """Base class of mechanisms that take rows of one code, shape (n, 1), and release a bit for each category.
-
-    The bit of the true category is 1 with probability `p`, and that of any single other one with probability `q`.
-    """
+    """Base class of releases of a code as bits: 1 with probability `p` for the true category, `q` for any other."""
 
     released_dtype: ClassVar[np.dtype] = np.dtype(bool)
     # The working arrays take three bytes per number, fewer than elsewhere.
@@ -86,14 +79,7 @@ class OneHotMechanism(CategoryMechanism):
 
 @dataclass(frozen=True)
 class UnaryEncoding(OneHotMechanism):
-    r"""Unary encoding: one bit per category, each flipped independently, symmetric (SUE, RAPPOR) or optimized (OUE).
-
-    .. math:: \text{SUE: } p = \frac{e^{\varepsilon/2}}{e^{\varepsilon/2} + 1},\ q = 1 - p; \qquad
-              \text{OUE: } p = \frac12,\ q = \frac{1}{e^\varepsilon + 1}; \qquad
-              e^\varepsilon = \frac{p (1 - q)}{(1 - p) q}
-
-    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017.
-    """
+    """Unary encoding, symmetric (SUE, RAPPOR) or optimized (OUE): Wang et al., USENIX Security 2017."""
 
     variant: Literal["sue", "oue"] = "oue"
 
@@ -166,14 +152,7 @@ class _Favouring(OneHotMechanism):
 
 @dataclass(frozen=True)
 class SubsetSelection(_Favouring):
-    r"""Subset selection: a set of w categories that holds the true one with probability p, any other one with q.
-
-    .. math:: w = \max\Bigl(1, \Bigl[\frac{k}{e^\varepsilon + 1}\Bigr]\Bigr), \quad
-              p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}
-
-    Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
-    Transactions on Information Theory 2018.
-    """
+    """Subset selection of w = max(1, [k / (e^eps + 1)]) categories (Ye and Barg, 2018)."""
 
     # Each member costs a few calls, which more rows share.
     block_cells: ClassVar[int] = 1 << 21
@@ -208,11 +187,7 @@ class SubsetSelection(_Favouring):
 
 @dataclass(frozen=True)
 class OneHotHadamard(_Favouring):
-    """Hadamard response of one block, whose report is released as the bits of all categories that it supports.
-
-    Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and with little
-    communication", AISTATS 2019, Section 3.
-    """
+    """Hadamard response of one block (Acharya, Sun and Zhang, AISTATS 2019, Section 3)."""
 
     _most_classes: ClassVar[int | None] = 2**20
 
@@ -230,15 +205,10 @@ class OneHotHadamard(_Favouring):
 
 @dataclass(frozen=True)
 class OneHotLocalHashing(OneHotMechanism):
-    r"""Optimized local hashing, whose report is released as the bits of all categories that it supports.
+    """Optimized local hashing (Wang et al., USENIX Security 2017, Section 4.4) with linear hash functions."""
 
-    The hash functions are linear, :math:`h_a(x) = \sum_i a_i x_i \bmod g` over digits to a prime base g next to
-    :math:`e^\varepsilon + 1`. Of all of them, :math:`c = (g^{m - 1} - 1) / (g^m - 1)` map two categories to one bucket.
-
-    Wang, Blocki, Li and Jha, USENIX Security 2017, Section 4.4; Carter and Wegman, "Universal classes of hash
-    functions", Journal of Computer and System Sciences, 1979; Feldman, Nelson, Nguyen and Talwar, "Private frequency
-    estimation via projective geometry", ICML 2022.
-    """
+    # h_a(x) = sum a_i x_i mod g over digits to a prime g next to e^epsilon + 1; c = (g^(m - 1) - 1) / (g^m - 1) of all
+    # map two categories to one bucket (Carter and Wegman, 1979; Feldman et al., ICML 2022).
 
     _most_classes: ClassVar[int | None] = 2**20
 
@@ -291,11 +261,7 @@ def make_categorical_mechanism(name: str, epsilon: float, n_classes: int) -> One
 
 
 def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, OneHotMechanism]:
-    """Return the mechanism with the shortest report among those of nearly the least worst-case variance.
-
-    The variance of an unbiased frequency, averaged over the categories, is the same for all populations. Subset
-    selection has the least (Ye and Barg, 2018).
-    """
+    """Return the mechanism of the shortest report among those of nearly the least worst-case variance."""
     made = {name: make(epsilon, n_classes) for name, make in _ONE_HOT.items()}
     most = _TOLERANCE * min(mechanism.worst_case_variance for mechanism in made.values())
     near = [name for name, mechanism in made.items() if mechanism.worst_case_variance <= most]

@@ -45,10 +45,7 @@ def refined_prior(prior: tuple[float, ...] | None) -> Floats:
 
 @lru_cache(maxsize=64)
 def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    """Return the bins and answers of randomized response with the least expected square error.
-
-    Each answer depends on its bin alone. Ghazi et al., ICLR 2023, Theorem 1 and Algorithm 2.
-    """
+    """Return the bins and answers of least expected square error (Ghazi et al., ICLR 2023, Algorithm 2)."""
     zeroth, first, second, edges = _moments(refined_prior(prior))
     other = math.exp(-epsilon)
     # Weighted moments, best answer and its loss of every interval between two edges.
@@ -71,11 +68,9 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 
 @lru_cache(maxsize=64)
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    r"""Return the knots of unbiased randomized response with the least variance, a seventh above that of any law.
-
-    With answers :math:`a_j = (v_j - q S) / (p - q)` and :math:`-S^2 = \min_\lambda \lambda^2 - 2 \lambda S`, dynamic
-    programming and the choice of lambda alternate. Badanidiyuru et al., NeurIPS 2023.
-    """
+    """Return the knots of unbiased randomized response with the least variance (Badanidiyuru et al., NeurIPS 2023)."""
+    # With answers a_j = (v_j - q S) / (p - q) and -S^2 = min over l of l^2 - 2 l S, dynamic programming and the choice
+    # of l alternate. The variance is a seventh above the least of any law.
     mass = refined_prior(prior)
     zeroth, first, second, edges = _moments(mass)
     mean, square = float(first[-1]), float(second[-1])
@@ -148,11 +143,7 @@ _MOST_PARTS = 1024
 
 @dataclass(frozen=True)
 class ResponseOnBins(RowMechanism):
-    """Randomized response on bins, or unbiased on knots to which a number is rounded at random.
-
-    `prior` has public probabilities of at most 1,024 equal parts of the bounds; None is uniform. Ghazi et al.,
-    "Regression with label differential privacy", ICLR 2023, Theorem 1.
-    """
+    """Randomized response on bins (Ghazi et al., ICLR 2023, Theorem 1), or unbiased on knots."""
 
     epsilon: float
     low: float = field(repr=False)

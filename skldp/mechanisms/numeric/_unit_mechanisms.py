@@ -120,10 +120,7 @@ class UnitMechanism(RowMechanism):
 
     @abstractmethod
     def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Release numbers, each run of `n_outputs` of them under one guarantee.
-
-        Shapes: `x` (n,); `out` (n,).
-        """
+        """Release numbers of shape (n,), each run of `n_outputs` of them under one guarantee."""
 
     @abstractmethod
     def _mean(self, x: float) -> Fraction:
@@ -188,14 +185,7 @@ class JointMechanism(UnitMechanism):
 
 @dataclass(frozen=True)
 class Duchi(UnitLawMechanism):
-    r"""Duchi's mechanism: one number in [-1, 1], released as :math:`\pm B`.
-
-    .. math:: B = \frac{e^\varepsilon + 1}{e^\varepsilon - 1}, \quad
-              P(+B) = \frac{1}{2} + \frac{x}{2} \cdot \frac{e^\varepsilon - 1}{e^\varepsilon + 1}, \quad
-              \mathrm{Var} = B^2 - x^2.
-
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018.
-    """
+    """Duchi's mechanism: +-B with B = (e^eps + 1) / (e^eps - 1) (Duchi, Jordan and Wainwright, 2018)."""
 
     takes_singles: ClassVar[bool] = True
 
@@ -207,10 +197,9 @@ class Duchi(UnitLawMechanism):
 
 @dataclass(frozen=True)
 class DuchiVector(UnitLawMechanism, JointMechanism):
-    """Duchi's mechanism of `n_values` numbers in [-1, 1], released as one vector of signs times a constant.
+    """Duchi's mechanism of `n_values` numbers in [-1, 1], released as one vector of signs times a constant."""
 
-    Wang et al., ICDE 2019, Algorithm 1, put the ties of an even number of signs on both sides, which costs more.
-    """
+    # Wang et al., ICDE 2019, Algorithm 1, put the ties of an even number of signs on both sides, which costs more.
 
     @cached_property
     def integer_law(self) -> SignsLaw:
@@ -291,10 +280,7 @@ class SquareWave(Piecewise):
 
 @dataclass(frozen=True)
 class Hybrid(UnitLawMechanism):
-    r"""HM: the Piecewise mechanism with probability :math:`1 - e^{-\varepsilon/2}`, else Duchi's.
-
-    Up to an epsilon of about 0.60935, it is Duchi's alone. Wang et al., ICDE 2019, Section III-C.
-    """
+    """HM: Piecewise with probability 1 - exp(-epsilon / 2), else Duchi's (Wang et al., ICDE 2019, Section III-C)."""
 
     lattice_bits: int = 24
 
@@ -314,10 +300,7 @@ class Hybrid(UnitLawMechanism):
 
 @dataclass(frozen=True)
 class HybridThreeOutputs(Hybrid):
-    """HM-TP: PM-SUB or Three-Outputs, in the proportion that makes the worst variance least.
-
-    Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020.
-    """
+    """HM-TP: PM-SUB or Three-Outputs, in the proportion of the least worst variance (Zhao et al., 2020)."""
 
     @cached_property
     def integer_law(self) -> UnitLaw:

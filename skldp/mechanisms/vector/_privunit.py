@@ -55,10 +55,7 @@ def cap_log_ratio(threshold: int, c: float) -> float:
 def best_caps(
     epsilon: float, excess: Callable[[float], float], probability: Callable[[float], float]
 ) -> tuple[int, float]:
-    """Return the threshold of the 64-bit coin and the probability of the caps with the least variance.
-
-    `excess` is zero at the best log odds of their height, of which `probability` is a function.
-    """
+    """Return the 64-bit threshold and probability of the caps of least variance, at the zero of `excess`."""
     best = optimize.brentq(lambda odds: excess(float(special.expit(odds))), -2 * epsilon - 12, 36.0, xtol=1e-10)
     c = probability(float(special.expit(best)))
     log_odds = epsilon + math.log(c) - math.log1p(-c)
@@ -102,11 +99,7 @@ def replace_by_directions(rows: Floats, along: Floats, scale: float, noise: Nois
 
 
 def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> tuple[Floats, Floats, Floats]:
-    """Return Gaussian vectors, their components along the rows, and the norms of the rest.
-
-    Vectors close to a row are redrawn, since their component across it would have few bits; its direction keeps its
-    law.
-    """
+    """Return Gaussian vectors, redrawn if almost along their row, their components along rows, and the rest's norms."""
     points, lengths = gaussian_rows(noise, rows.shape, workspace)
     along = np.einsum("ij,ij->i", points, rows) / norms
     again = np.flatnonzero(np.abs(along) >= _CLOSE * lengths)
@@ -339,12 +332,9 @@ class PrivUnit(CapMechanism):
 
 @dataclass(frozen=True)
 class PrivUnitBall(RowMechanism):
-    r"""Unbiased epsilon-LDP release of a vector of norm at most R, with its norm.
+    """Release of a vector v R of norm at most R: PrivUnit of (v, sqrt(1 - ||v||^2)) without its last coordinate."""
 
-    With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` of norm 1 in d + 1 dimensions is released by
-    :class:`PrivUnit`, and the last coordinate dropped, which is post-processing. Two opposite vectors of norm R keep
-    their whole ratio, so no smaller epsilon holds. Splitting the budget between a norm and a direction costs more.
-    """
+    # Two opposite vectors of norm R keep their whole ratio, so no smaller epsilon holds.
 
     n_features: int
     epsilon: float
@@ -393,10 +383,7 @@ class PrivUnitBall(RowMechanism):
         return (second_moment - across * self.radius**2 * np.eye(self.n_features)) / (along - across)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Return the log density of released rows given `values`, relative to the uniform law on the lifted sphere.
-
-        The dropped coordinate has either sign, equally likely under the uniform law.
-        """
+        """Return the log density of released rows given `values`, relative to the uniform law on the lifted sphere."""
         values, outputs = self.encode(np.atleast_2d(as_numbers(values))).rows / self.radius, outputs / self.radius
         rest = np.sqrt(np.maximum(1 - row_norms(values) ** 2, 0))
         dropped = np.sqrt(np.maximum(self.sphere.scale**2 - row_norms(outputs) ** 2, 0))
@@ -414,12 +401,7 @@ class PrivUnitBall(RowMechanism):
 
 @dataclass(frozen=True)
 class ScaledRows(RowMechanism):
-    r"""Release of rows within declared bounds as vectors, with the bounds scaled to [-1, 1].
-
-    The bounds are public, so that the map is the same for all rows and the guarantee is that of `inner`. Released
-    vectors or directions are not mapped back. Scaled rows longer than a radius are shortened to it, and not counted as
-    moved.
-    """
+    """Release of rows within declared bounds, scaled to [-1, 1] and shortened to a radius; not mapped back."""
 
     inner: PrivUnit | PrivUnitBall
     low: tuple[float, ...] = field(repr=False)
