@@ -179,7 +179,7 @@ class RegressionQuery(KeyedQuery):
         return min(self.epsilon, float(threshold_log_odds(self._least_threshold)))
 
     def to_json(self) -> str:
-        """Write the query as JSON; every float survives exactly."""
+        """Return the query as JSON; every float survives exactly."""
         return json.dumps(
             {
                 "kind": self.kind,
@@ -201,6 +201,7 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows of the respondents.
 
         Returns
         -------
@@ -215,11 +216,9 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         output : {0, 1}
+            Answer.
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+            Rows of the respondents.
         """
         return np.log(self._probability(output_index(output, 2), self._argument(X)))
 
@@ -229,7 +228,9 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows of the respondents.
         noise : Noise
+            Source of randomness, as by :func:`~skldp.mechanisms.noise_from`.
 
         Returns
         -------
@@ -254,10 +255,12 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         outputs : array-like of 0 and 1
+            Answers.
 
         Returns
         -------
         ndarray of float64, same shape
+            One estimate for each answer.
 
         Notes
         -----
@@ -277,6 +280,7 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         outputs : array-like of 0 and 1, shape (n_people,)
+            Answers of all respondents.
 
         Returns
         -------
@@ -319,6 +323,7 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         n_people : int
+            Number of answers.
         mean : float, default=None
             Expected mean. None means the middle of the output bounds, where the error is largest.
 

@@ -46,6 +46,7 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
     Returns
     -------
     flwr.clientapp.ClientApp
+        Client of one node.
 
     Raises
     ------
@@ -115,6 +116,7 @@ def flower_server_app(
     Returns
     -------
     flwr.serverapp.ServerApp
+        Server of the rounds.
 
     Raises
     ------

@@ -121,7 +121,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : the fitted classifier of randomized labels
+    estimator_ : classifier
+        Fitted on randomized labels.
     label_mechanism_ : the fitted mechanism
         With stages, that of the first cohort.
     stages_ : list of fitted classifiers
@@ -210,10 +211,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Public features.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+            Predicted classes.
         """
         check_is_fitted(self)
         if self.correction == "none":

@@ -145,10 +145,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         Parameters
         ----------
         y : array-like of shape (n_samples,) or (n_samples, 1)
-
-        Returns
-        -------
-        y : ndarray of the same shape
+            Released targets.
         """
         check_is_fitted(self)
         return self._rows(y, reset=False).reshape(np.asarray(y).shape)

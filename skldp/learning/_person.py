@@ -25,7 +25,9 @@ class Person:
     Parameters
     ----------
     x : array-like of shape (n_features,)
+        Features.
     y : float
+        Target or class.
     epsilon : float
         The most that the one answer may cost, natural log.
     spend : callable, default=None
@@ -69,6 +71,16 @@ class Person:
 
         Raises ValueError if it is no task, or about another kind of record; BudgetExhaustedError if it costs too much,
         or another one was answered; RuntimeError after a fork.
+
+        Parameters
+        ----------
+        task : str
+            Task as JSON.
+
+        Returns
+        -------
+        str
+            Report as JSON.
         """
         # Checked before the lock: after a fork, another thread of the parent may hold it forever.
         if os.getpid() != self._pid:

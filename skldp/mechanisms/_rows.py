@@ -153,6 +153,7 @@ class RowMechanism(ABC):
         rows : array-like of shape (n, n_features)
             Never written to. float32 and float64 keep their type; other numbers become float64.
         noise : Noise
+            Source of randomness, by :func:`noise_from`.
         out : ndarray of shape (n, n_outputs), default=None
             Output array, of a type that holds codes exactly and numbers after rounding. Must not overlap `rows`.
 
@@ -175,11 +176,14 @@ class RowMechanism(ABC):
         Parameters
         ----------
         rows : array-like of shape (n, n_features)
+            Never written to.
         out : ndarray of shape (n, n_outputs), default=None
+            As of :meth:`release`.
 
         Returns
         -------
         Release
+            As of :meth:`release`.
         """
         return self._walk(rows, None, out)
 

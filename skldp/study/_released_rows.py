@@ -66,11 +66,14 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Private rows.
         y : array-like of shape (n_samples,)
+            Private targets.
 
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         rows, target = self._records(X, y)
         self.mechanism_ = None if self.mechanism is None else clone(self.mechanism)
@@ -92,10 +95,12 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+            Predicted targets.
         """
         check_is_fitted(self)
         rows = self._unit(validate_finite(self, X, reset=False, dtype=np.float64))

@@ -41,6 +41,7 @@ def ledger_report(
     Parameters
     ----------
     path : str or path-like
+        File of the ledger, or address of a database.
     verify : bool, default=False
         Whether to repeat every decision from the raw answers.
     workers : map-like callable, default=map
@@ -151,6 +152,7 @@ class LedgerReader:
         Parameters
         ----------
         ids : iterable of int or str
+            Ids of the people.
 
         Returns
         -------
@@ -163,6 +165,11 @@ class LedgerReader:
         """Return each person's budget minus their realized loss.
 
         With ``rule="bayesian"``, a query of larger epsilon may still be admitted.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+            Ids of the people.
         """
         left: Floats = np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
         return left
@@ -174,6 +181,7 @@ class LedgerReader:
         Parameters
         ----------
         person : int or str
+            Id of the person.
 
         Returns
         -------
@@ -223,13 +231,20 @@ class LedgerReader:
         Returns
         -------
         Verification
+            Counts, and the problems found.
         """
         self._state.store.check_open()
         return verify_record(self._state.store, self._state.rule, workers)
 
     @retry_on_conflict
     def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
-        """Return settings, counts, and quantiles of losses and remaining budgets, as :func:`ledger_report` does."""
+        """Return settings, counts, and quantiles of losses and remaining budgets, as :func:`ledger_report` does.
+
+        Parameters
+        ----------
+        verify, workers : bool and map-like callable
+            As in :func:`ledger_report`.
+        """
         self._state.store.check_open()
         checked = asdict(self.verify(workers)) if verify else None
         try:
@@ -247,7 +262,13 @@ class LedgerReader:
 
     @retry_on_conflict
     def was_asked(self, query: Query) -> bool:
-        """Return whether the query was asked before."""
+        """Return whether the query was asked before.
+
+        Parameters
+        ----------
+        query : RegressionQuery or FiniteQuery
+            Question.
+        """
         with self._state.transaction():
             return checked_query(query).key in self._state.cache.query_number
 

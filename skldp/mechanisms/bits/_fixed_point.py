@@ -167,6 +167,7 @@ class FixedPoint:
         Returns
         -------
         ndarray of unsigned integers, same shape
+            Code of each number.
 
         Raises
         ------
@@ -199,7 +200,9 @@ class FixedPoint:
         Parameters
         ----------
         codes : array-like of unsigned integers
+            Codes of numbers.
         dtype : dtype, default=float64
+            Type of the numbers.
 
         Returns
         -------
@@ -217,6 +220,7 @@ class FixedPoint:
         Parameters
         ----------
         low, high : array-like of shape (n,)
+            Ends of the intervals.
 
         Returns
         -------

@@ -56,6 +56,7 @@ def estimate_frequencies(
     Returns
     -------
     FrequencyEstimate
+        Frequencies and their standard errors.
 
     Raises
     ------
@@ -144,6 +145,7 @@ class FrequencyEstimate:
     frequencies : ndarray of shape (n_categories,)
         May lie outside [0, 1] and need not sum to 1.
     standard_errors : ndarray of shape (n_categories,)
+        Standard errors of the frequencies.
     n : int
         Number of reports.
     categories : ndarray of shape (n_categories,) or None
