@@ -18,13 +18,25 @@ logger = logging.getLogger(__name__)
 HERE = Path(__file__).parent
 with (HERE / "reference.csv").open(encoding="utf-8") as file:
     PAGES = {row["name"]: row for row in csv.DictReader(file)}
-PACKAGES = re.findall(r"currentmodule:: (\S+)", (HERE / "reference.rst").read_text(encoding="utf-8"))
+# Methods that mechanisms, devices and models call on each other. Their docstrings are for contributors.
+INTERNAL = {
+    "skldp.domains": "as_numbers as_rows as_texts encode encode_all feature_names from_numbers label number on_grid "
+    "replaced to_document unit_places",
+    "skldp.mechanisms": "bind closest_law original_second_moment original_squares output_dtype output_law replace_rows "
+    "tasks",
+    "skldp.accounting._regression_query": "thresholds unit_response",
+    "skldp.client._fields": "draw encode encode_all is_answer value",
+    "skldp.client._vector_field": "encode encode_all",
+    "skldp.collection._survey_estimates": "only scaled",
+    "skldp.estimators._query_results": "of",
+}
 WITHOUT_LINKS = ("glossary", "reference", "auto_examples/")
 
 
 def setup(app):
     # Before numpydoc, which brings the sections into its order and validates them.
     app.connect("autodoc-process-docstring", complete_docstring, priority=400)
+    app.connect("autodoc-skip-member", skip_internal)
     app.connect("doctree-read", link_terms)
     app.connect("doctree-resolved", describe_thumbnails)
     return {"version": "1", "parallel_read_safe": True}
@@ -51,10 +63,21 @@ def complete_docstring(app, what, name, obj, options, lines):
 
 
 def _summary(name):
-    for package in map(importlib.import_module, dict.fromkeys(PACKAGES)):
-        if hasattr(package, name):
-            return inspect.getdoc(getattr(package, name)).partition("\n")[0]
-    raise ValueError(f"reference.csv names {name!r}, which no package exports.")
+    """Return the first line of the docstring of a name of the reference."""
+    package = "skldp"
+    for line in (HERE / "reference.rst").read_text(encoding="utf-8").splitlines():
+        package = line.removeprefix(".. currentmodule:: ") if line.startswith(".. currentmodule") else package
+        module, _, entry = f"{package}.{line.strip().lstrip('~')}".rpartition(".")
+        if entry == name:
+            return inspect.getdoc(getattr(importlib.import_module(module), name)).partition("\n")[0]
+    raise ValueError(f"reference.csv names {name!r}, which is not in the reference.")
+
+
+def skip_internal(app, what, name, obj, skip, options):
+    """Leave out the methods that are not for users."""
+    module = getattr(obj, "__module__", None) or ""
+    hidden = any(module.startswith(place) and name in names.split() for place, names in INTERNAL.items())
+    return True if hidden else None
 
 
 def _terms():

@@ -202,11 +202,6 @@ class RegressionQuery(KeyedQuery):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows of the respondents.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Probabilities between 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).
         """
         return self._probability(1, self._argument(X))
 
@@ -250,17 +245,12 @@ class RegressionQuery(KeyedQuery):
         return np.where(high <= low, rarer, ~rarer + np.uint64(1))
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:
-        r"""Convert answers to unbiased estimates of the clipped predictions.
+        r"""Return an unbiased estimate of the clipped prediction for each answer.
 
         Parameters
         ----------
         outputs : array-like of 0 and 1
             Answers.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            One estimate for each answer.
 
         Notes
         -----
@@ -318,7 +308,7 @@ class RegressionQuery(KeyedQuery):
         return float(estimates.mean()), math.sqrt(variance / n)
 
     def expected_error(self, n_people: int, mean: float | None = None) -> float:
-        r"""Return the expected standard error of the mean of `n_people` answers.
+        r"""Return the expected standard error of the mean of `n_people` answers; infinity without people.
 
         Parameters
         ----------
@@ -326,11 +316,6 @@ class RegressionQuery(KeyedQuery):
             Number of answers.
         mean : float, default=None
             Expected mean. None means the middle of the output bounds, where the error is largest.
-
-        Returns
-        -------
-        float
-            Infinity without people.
 
         Notes
         -----

@@ -148,7 +148,7 @@ class Collector(GroupedEstimates):
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyEstimate:
-        """Estimate the variance of a number, in the square of its unit.
+        """Return the estimated variance of a number, in the square of its unit.
 
         Errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
         ``"piecewise"``, or mix one in. A variance is within 0 and the square of half the distance of the bounds.
@@ -157,11 +157,6 @@ class Collector(GroupedEstimates):
         ----------
         field, consistent, by, where, level : str, str, str, dict and float
             As of :meth:`mean`.
-
-        Returns
-        -------
-        SurveyEstimate
-            Variances, with one row for each group.
         """
         _check_form(consistent)
         of = self._among(field, by=by, where=where)

@@ -32,7 +32,15 @@ class Clipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Domain(ABC):
-    """Set of possible records. Subclasses are frozen dataclasses."""
+    """Set of possible records. Subclasses are frozen dataclasses.
+
+    Examples
+    --------
+    >>> from skldp import Domain
+    >>> from skldp.mechanisms import Column
+    >>> isinstance(Column(0, 100), Domain), Column(0, 100).n_features
+    (True, 1)
+    """
 
     #: Name in documents.
     type: ClassVar[str]

@@ -371,7 +371,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def preview(self, ids: Any, *, repeat: bool = False) -> QueryPreview:
-        """Predict who would answer, at what cost and with what error. Nothing is asked or recorded.
+        """Return the expected decisions, costs and error of a query. Nothing is asked or recorded.
 
         Parameters
         ----------
@@ -380,11 +380,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             answered.
         repeat : bool, default=False
             As in `query`.
-
-        Returns
-        -------
-        QueryPreview
-            Expected decisions, costs and error.
 
         Raises
         ------

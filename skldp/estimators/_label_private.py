@@ -191,17 +191,12 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         self.target_mechanism = target_mechanism
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the target.
+        """Return the predicted targets.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Public features.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
         """
         check_is_fitted(self)
         return self._ask("predict", X)

@@ -158,17 +158,12 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.n_jobs = n_jobs
 
     def predict(self, X: npt.ArrayLike) -> Floats:
-        """Predict targets, within their declared bounds.
+        """Return the predicted targets, within their declared bounds.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
         """
         check_is_fitted(self)
         rows = validate_finite(self, X, reset=False, dtype=np.float64)

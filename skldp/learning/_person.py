@@ -67,7 +67,7 @@ class Person:
         return self._left
 
     def answer(self, task: str) -> str:
-        """Answer a task by a report, both JSON documents, if it is the first one and within the limit.
+        """Return the report on a task, both JSON documents, if it is the first one and within the limit.
 
         Raises ValueError if it is no task, or about another kind of record; BudgetExhaustedError if it costs too much,
         or another one was answered; RuntimeError after a fork.
@@ -76,11 +76,6 @@ class Person:
         ----------
         task : str
             Task as JSON.
-
-        Returns
-        -------
-        str
-            Report as JSON.
         """
         # Checked before the lock: after a fork, another thread of the parent may hold it forever.
         if os.getpid() != self._pid:

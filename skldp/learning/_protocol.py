@@ -194,7 +194,7 @@ class Protocol(ABC):
         return max(0, missing - self._open[1] + self.n_wanted)
 
     def next(self, reports: Report | Iterable[Report] | None = None) -> Task | None:
-        """Close the open task with more answers, in any order, and return the next task, or None when all is done.
+        """Return the next task, or None at the end, after closing the open one with more answers in any order.
 
         The reports are None or empty without answers. A repeated report counts once, by its id, and a sum counts if no
         release in it was counted. Raises ValueError if a report is of another task, there are more people than were
@@ -204,11 +204,6 @@ class Protocol(ABC):
         ----------
         reports : Report or iterable of Report, default=None
             Last answers to the open task.
-
-        Returns
-        -------
-        Task or None
-            Next task.
         """
         task = self.task
         if task is None:

@@ -39,6 +39,15 @@ def score_tasks(learnt: Any) -> tuple[Task, Task]:
     ----------
     learnt : RegressionProtocol or ClassificationProtocol
         Protocol at its end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import PrivateLinearRegression
+    >>> from skldp.learning import score_tasks
+    >>> x = np.linspace(-1, 1, 20_000)
+    >>> [task.form for task in score_tasks(PrivateLinearRegression(epsilon=4.0).fit(x[:, None], x).protocol_)]
+    ['loss', 'loss']
     """
     box, state, n_classes = learnt._box, learnt._state, getattr(learnt, "n_classes", 0)
     slopes = np.atleast_2d(learnt.coefficients)

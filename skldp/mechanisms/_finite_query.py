@@ -159,7 +159,7 @@ class FiniteQuery:
         return cast("Floats", self.log_probabilities[index, output_index(output, self.n_outputs)])
 
     def sample(self, points: npt.ArrayLike, noise: Noise) -> Ints:
-        """Return a random output for each index into the domain; an index outside it is answered as the nearest within it.
+        """Return a random output for each index into the domain; an index outside counts as the nearest inside.
 
         Parameters
         ----------

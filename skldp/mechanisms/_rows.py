@@ -71,6 +71,13 @@ class RowMechanism(ABC):
     ----------
     block_cells : int
         Numbers in one block: small enough for the working arrays to stay in the cache.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Laplace, RowMechanism, noise_from
+    >>> isinstance(Laplace(1.0), RowMechanism), Laplace(1.0).release(np.zeros((3, 1)), noise_from()).rows.shape
+    (True, (3, 1))
     """
 
     block_cells: ClassVar[int] = 32_768

@@ -49,8 +49,8 @@ class PrivacyUtilityDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
+        The drawing.
     line_ : matplotlib Line2D
         Mean score.
     band_ : matplotlib PolyCollection
@@ -153,13 +153,14 @@ class PrivacyLossDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
+        The drawing.
     realized_ : matplotlib Line2D
         Certified loss after each answer, which can fall.
     added_up_ : matplotlib Line2D
         Charge of basic composition.
     budget_ : matplotlib Line2D or None
+        Budget, if given.
 
     Examples
     --------

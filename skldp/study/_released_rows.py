@@ -31,8 +31,8 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 
     Attributes
     ----------
-    estimator_ : regressor
-    mechanism_ : transformer or None
+    estimator_, mechanism_ : regressor, transformer or None
+        Fitted clones.
     privacy_guarantee_ : PrivacyGuarantee
         Guarantee of the mechanism, for the record with its target. There is none without a mechanism.
 
@@ -90,17 +90,12 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def predict(self, X: npt.ArrayLike) -> Floats:
-        """Predict within the declared bounds, from rows as the mechanism transforms them.
+        """Return predictions within the declared bounds, from rows as the mechanism transforms them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
         """
         check_is_fitted(self)
         rows = self._unit(validate_finite(self, X, reset=False, dtype=np.float64))

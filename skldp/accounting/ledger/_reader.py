@@ -64,6 +64,16 @@ def ledger_report(
         If `head` is not a valid head.
     LedgerError
         If no usable ledger exists, or it has lost a release that the head includes.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from skldp import PrivacyLedger
+    >>> from skldp.accounting import ledger_report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     PrivacyLedger(1.0, path=os.path.join(folder, "answers.ledger"), bounds=(0, 1)).close()
+    ...     ledger_report(os.path.join(folder, "answers.ledger"))["people"]
+    0
     """
     with LedgerReader(LedgerState(open_store(path, read_only=True))) as ledger:
         if head is not None:
@@ -144,7 +154,7 @@ class LedgerReader:
         return f"{release} {chain}"
 
     def realized_loss(self, ids: Iterable[Any]) -> Floats:
-        """Return a certified upper bound on each person's realized privacy loss.
+        """Return a certified upper bound on each person's realized privacy loss (nats); 0 without a record.
 
         With ``rule="basic"``, it is the sum of epsilons. Releases count in full. With ``rule="approximate"``, the bound
         from zero-concentrated privacy is returned if it is smaller. It holds with probability at least 1 - delta.
@@ -153,11 +163,6 @@ class LedgerReader:
         ----------
         ids : iterable of int or str
             Ids of the people.
-
-        Returns
-        -------
-        ndarray of shape (n_ids,)
-            Losses in nats; 0 for people without a record.
         """
         return self._state.store.retry(partial(self._state.losses_of, canonical_ids(ids)))
 

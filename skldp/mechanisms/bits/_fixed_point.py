@@ -195,7 +195,7 @@ class FixedPoint:
         return codes
 
     def decode(self, codes: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-        """Return the numbers of codes.
+        """Return the numbers of codes, rounded where the type holds fewer bits.
 
         Parameters
         ----------
@@ -203,11 +203,6 @@ class FixedPoint:
             Codes of numbers.
         dtype : dtype, default=float64
             Type of the numbers.
-
-        Returns
-        -------
-        ndarray, same shape
-            A magnitude with more bits than the type holds is rounded.
         """
         code = np.asarray(codes).astype(np.uint64)
         top = np.uint64(1 << (self.n_bits - 1))

@@ -35,7 +35,7 @@ def estimate_frequencies(
     *,
     n_people: int | None = None,
 ) -> "FrequencyEstimate":
-    r"""Estimate the frequencies of categories without bias from how often each was reported.
+    r"""Return unbiased frequencies of categories, with standard errors, from how often each was reported.
 
     Parameters
     ----------
@@ -52,11 +52,6 @@ def estimate_frequencies(
         Stored in the estimate.
     n_people : int, default=None
         Number of people of whom those who reported are a random sample, at least n. None is n: all of them.
-
-    Returns
-    -------
-    FrequencyEstimate
-        Frequencies and their standard errors.
 
     Raises
     ------

@@ -293,10 +293,6 @@ class PrivUnit(CapMechanism):
         The second moments of released data are therefore an affine image of those of the clean directions,
         :math:`E[z z^\top] = (\text{along} - \text{across}) E[v v^\top] + \text{across}\, I`, which
         :meth:`original_second_moment` inverts.
-
-        Returns
-        -------
-        along, across : float
         """
         d, c, p = self.n_features, self.cap_probability, self.cap_threshold / 2.0**64
         inside = square_within(self.height, d)
