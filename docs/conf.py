@@ -64,7 +64,8 @@ html_static_path = ["_static"]
 html_css_files = ["skldp.css"]
 html_logo = html_favicon = "_static/mark.svg"
 html_theme_options = {
-    "logo": {"text": "skldp", "alt_text": "skldp"},
+    "logo": {"text": "skldp"},
+    "navbar_persistent": ["search-button"],
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 8,
