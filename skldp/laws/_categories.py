@@ -110,12 +110,10 @@ class ResponseLaw(CodeLaw):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Counts of the true code and of any other code."""
         return self.own_count, self.other_count
 
     @property
     def support(self) -> tuple[float, float]:
-        """Probabilities of the true code and of any other code."""
         return self.own_count / TWO_64, self.other_count / TWO_64
 
     def draw(self, code: int, words: Iterator[int]) -> int:
@@ -124,24 +122,19 @@ class ResponseLaw(CodeLaw):
         return (code + shift) % self.n_codes if shift < self.n_codes else code
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
         self._shifts.add(codes, noise, out, workspace)
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
-        """Write one-hot answers."""
         out[...] = False
         out[np.arange(len(answers)), answers[:, 0]] = True
 
     def supports(self, answers: Answers, code: int) -> Bools:
-        """Return whether each answer is a code."""
         return np.equal(answers, code)
 
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
-        """Return the sums of weights of each code."""
         return np.bincount(answers, weights, self.n_codes).astype(np.float64)
 
     def products(self, answers: Answers) -> AnswerProducts:
-        """Return the distinct answers, with their two products."""
         counts = np.bincount(answers, minlength=self.n_codes).astype(np.float64)
         given = np.flatnonzero(counts)
         return AnswerProducts(

@@ -163,7 +163,6 @@ class CodeLaw(IntegerLaw):
         """Draw the answer to a code."""
 
     def check_size(self) -> None:
-        """Raise ValueError if the law has too many codes for a device."""
         if self.n_codes > self.most_codes:
             self._refuse(f"have at most {self.most_codes} codes")
 

@@ -51,7 +51,6 @@ class _ResponseOnNumbers(UnitLaw):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Ratio of the response."""
         return self.response.ratio
 
 

@@ -204,7 +204,6 @@ class PostgresStore(LedgerStore):
         self._closing = weakref.finalize(self, self._engine.dispose)
 
     def close(self) -> None:
-        """Close the ledger in this process after other threads' transactions have ended."""
         with self.lock:
             self.closed = True
             self._engine.dispose()

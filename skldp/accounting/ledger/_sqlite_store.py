@@ -184,7 +184,6 @@ class SQLiteStore(LedgerStore):
                 self._write_entry(lock_file)
 
     def close(self) -> None:
-        """Close the ledger in this process after other threads' transactions have ended."""
         with self.lock:
             self.closed = True
             if self._memory is not None:
@@ -312,7 +311,6 @@ class SQLiteStore(LedgerStore):
             )
 
     def structural_problems(self, connection: Connection) -> list[str]:
-        """Return the problems that SQLite finds in the tables."""
         damage = [text for (text,) in connection.execute("PRAGMA integrity_check(10)") if text != "ok"]
         orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
         return [

@@ -89,7 +89,6 @@ class RandomizedResponseWithPrior(RowMechanism):
 
     @cached_property
     def domain(self) -> Codes:
-        """The codes 0 to ``n_classes - 1``."""
         return Codes((self.n_classes,))
 
     @cached_property
@@ -130,7 +129,6 @@ class RandomizedResponseWithPrior(RowMechanism):
         return np.asarray(logs[self._inside(codes), self._inside(released)])
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """Return the exact guarantee of one release."""
         answers = f"{self.support.size} of {self.n_classes} classes"
         basis = f"exact, from the 64-bit integer probabilities; answers with {answers}"
         return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=basis)
@@ -223,12 +221,10 @@ class LabelLaplaceVectorMechanism(CodeMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """One number for each class."""
         return self.n_classes
 
     @property
     def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
         return self.law.exact_epsilon if self.n_classes > 1 else 0.0
 
     @property

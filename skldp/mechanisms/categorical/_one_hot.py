@@ -49,7 +49,6 @@ class OneHotMechanism(CategoryMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """One bit for each category."""
         return self.n_classes
 
     @property
@@ -110,7 +109,6 @@ class UnaryEncoding(OneHotMechanism):
 
     @property
     def report_bits(self) -> int:
-        """Length of a report in bits."""
         return self.n_classes
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:

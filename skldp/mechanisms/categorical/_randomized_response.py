@@ -97,7 +97,6 @@ class CategoryMechanism(CodeMechanism):
 
     @cached_property
     def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
         return self.law.epsilon if self.n_classes > 1 else 0.0
 
     @property

@@ -294,7 +294,6 @@ class NumberOrMissing(RowMechanism):
 
     @property
     def domain(self) -> Column:
-        """The number, or none."""
         return self.values
 
     @property

@@ -350,11 +350,9 @@ class PrivUnitBall(RowMechanism):
 
     @cached_property
     def domain(self) -> Ball:
-        """The ball of the radius."""
         return Ball(self.n_features, self.radius)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the release in d + 1 dimensions."""
         return self.sphere.guarantee()
 
     @cached_property
@@ -415,11 +413,9 @@ class ScaledRows(RowMechanism):
 
     @cached_property
     def domain(self) -> Box:
-        """The declared bounds."""
         return Box(self.low, self.high)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the mechanism of vectors."""
         return self.inner.guarantee()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:

@@ -101,7 +101,6 @@ class ProjectedRelease(RowMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """Number of components."""
         return self.projection.n_components
 
     @cached_property
