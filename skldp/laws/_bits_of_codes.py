@@ -113,9 +113,9 @@ class UnaryLaw(BitsOfCodes):
         return answer
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        bernoulli(noise, self.other_count, out, workspace.take("words", out.shape, np.uint16))
+        bernoulli(noise, self.other_count, out, workspace)
         own = workspace.take("own", codes.shape, bool)
-        bernoulli(noise, self.own_count, own, workspace.take("words", codes.shape, np.uint16))
+        bernoulli(noise, self.own_count, own, workspace)
         out[np.arange(len(codes)), codes[:, 0]] = own[:, 0]
 
 
@@ -162,9 +162,7 @@ class SubsetLaw(FavouringLaw, BitsOfCodes):
         members = noise.subsets(len(codes), self.n_codes - 1, self.set_size)
         members += members >= codes
         places = noise.integers(self.set_size, len(codes))
-        held = workspace.take("held", codes.shape, bool)
-        bernoulli(noise, self.own_count, held, workspace.take("words", codes.shape, np.uint16))
-        holders = np.flatnonzero(held)
+        holders = np.flatnonzero(self._draw_held(codes, noise, workspace))
         members[holders, places[holders]] = codes[holders, 0]
         out[...] = False
         out[np.arange(len(codes))[:, None], members] = True

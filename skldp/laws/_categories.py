@@ -14,10 +14,10 @@ from skldp.laws._integers import AnswerProducts, Answers, CodeLaw, Noise
 from skldp.laws._odds import TWO_64
 
 
-def bernoulli(noise: Noise, count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
+def bernoulli(noise: Noise, count: int, out: np.ndarray, workspace: Any) -> None:
     """Write True with probability exactly ``count / 2**64`` to `out` (n, k); 16 bits decide all but one in 65,536."""
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    draws = noise.fill(words)
+    draws = noise.fill(workspace.take("words", out.shape, np.uint16))
     np.less(draws, leading, out=out)
     undecided = np.flatnonzero(draws == leading)
     further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
@@ -44,6 +44,12 @@ class FavouringLaw(CodeLaw):
         """Chances of an own answer and of another one, up to a common factor."""
         own, others = self.sizes
         return self.own_count * others, self.miss_count * own
+
+    def _draw_held(self, codes: Ints, noise: Noise, workspace: Any) -> Bools:
+        """Draw for which codes of shape (n, 1) the answer is one of their own."""
+        held: Bools = workspace.take("held", codes.shape, bool)
+        bernoulli(noise, self.own_count, held, workspace)
+        return held
 
     def _favours(self) -> bool:
         held, missed = self.ratio

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skldp._arrays import Bools, Floats, Ints
-from skldp.laws._categories import FavouringLaw, bernoulli
+from skldp.laws._categories import FavouringLaw
 from skldp.laws._integers import MOST_CODES, AnswerProducts, Answers, Noise, uniform_below
 from skldp.laws._odds import TWO_64
 
@@ -49,8 +49,7 @@ class HadamardLaw(FavouringLaw):
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
         own, other = (noise.integers(size, codes.shape) for size in self.sizes)
-        held = workspace.take("held", codes.shape, bool)
-        bernoulli(noise, self.own_count, held, workspace.take("words", codes.shape, np.uint16))
+        held = self._draw_held(codes, noise, workspace)
         out[...] = self._report(codes, held, np.where(held, own, other))
 
     def _report(self, codes: Any, held: Any, numbers: Any) -> Any:

@@ -95,13 +95,11 @@ class LedgerState:
         settings = store.settings
         missing = next((name for name in ("epsilon", "rule", "tol", "token") if name not in settings), None)
         if missing is not None:
-            raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {missing!r} is missing.")
+            raise store.error(f"is damaged: its setting {missing!r} is missing.")
         delta = settings.get("delta")
         # A setting added to the file must not loosen the verification.
         if (delta is None) == (settings["rule"] == "approximate"):
-            raise LedgerError(
-                f"The ledger {store.name!r} is damaged: delta must be set if and only if rule='approximate'."
-            )
+            raise store.error("is damaged: delta must be set if and only if rule='approximate'.")
         self.store, self.token = store, settings["token"]
         # Setting from which the rule's bounds were computed.
         self._rule_bounds = settings.get("bounds")
@@ -208,10 +206,7 @@ class LedgerState:
         n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
         # A single interval fits any number of features.
         if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
-            raise LedgerError(
-                f"The ledger {self.store.name!r} has bounds for {n_features} features; "
-                f"got a query with {query.n_features}."
-            )
+            raise self.store.error(f"has bounds for {n_features} features; got a query with {query.n_features}.")
 
     def decided(
         self, undecided: dict[Fingerprint, History], query: Query, cache: LedgerCache, workers: Workers

@@ -343,10 +343,9 @@ class NumberOrMissing(RowMechanism):
         there = workspace.take("there", rows.shape, out.dtype)
         there[...] = np.where(missing, self.values.center, rows)
         self.number._draw(there, noise, out, workspace)
-        words = workspace.take("words", rows.shape, np.uint16)
         told, hidden = (workspace.take(name, rows.shape, bool) for name in ("told", "hidden"))
-        bernoulli(noise, self.told_count, told, words)
-        bernoulli(noise, self.hidden_count, hidden, words)
+        bernoulli(noise, self.told_count, told, workspace)
+        bernoulli(noise, self.hidden_count, hidden, workspace)
         out[np.where(missing, told, hidden)] = np.nan
 
 
