@@ -102,7 +102,6 @@ class UnaryLaw(BitsOfCodes):
 
     @property
     def report_bits(self) -> int:
-        """One bit for each code."""
         return self.n_codes
 
     def draw(self, code: int, words: Iterator[int]) -> int:

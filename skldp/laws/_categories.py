@@ -111,7 +111,6 @@ class ResponseLaw(CodeLaw):
 
     @property
     def own_count(self) -> int:
-        """Number of words that give the true code."""
         return TWO_64 - self.other_count * (self.n_codes - 1)
 
     @property

@@ -65,7 +65,6 @@ class ClosestLaw(GroupLaw):
 
     @property
     def dimension(self) -> int:
-        """Dimension of the sphere's space."""
         return self.n_values + (self.square_radius > 0)
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:

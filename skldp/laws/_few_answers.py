@@ -104,7 +104,6 @@ class TwoAnswersLaw(FewAnswersLaw):
 
 
 def duchi(epsilon: float) -> TwoAnswersLaw:
-    """Return Duchi's law of an epsilon."""
     return TwoAnswersLaw(floor_to_double(int(math.tanh(calibration_epsilon(epsilon) / 2) * 2.0**63)))
 
 
@@ -203,7 +202,6 @@ class ThreeAnswersLaw(FewAnswersLaw):
 
 
 def three_outputs(epsilon: float) -> ThreeAnswersLaw:
-    """Return the law of Three-Outputs of an epsilon."""
     eps = calibration_epsilon(epsilon)
     odds, less = math.exp(eps), math.exp(-eps)
     # A little below its largest value, at which the wrong sign loses nothing and rounding could make it gain.

@@ -50,7 +50,6 @@ class HashingLaw(CodeLaw):
 
     @cached_property
     def n_hashes(self) -> int:
-        """Number of hash functions."""
         digits: int = self.n_buckets**self._n_digits
         return digits - 1
 
@@ -127,7 +126,6 @@ class HashingLaw(CodeLaw):
 
     @cached_property
     def response(self) -> ResponseLaw:
-        """The randomized response over buckets."""
         return ResponseLaw(self.n_buckets, self.other_count)
 
     @property

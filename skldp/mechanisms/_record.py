@@ -64,7 +64,6 @@ class _Record(RowMechanism):
 
     @cached_property
     def exact_epsilons(self) -> tuple[float, ...]:
-        """The exact epsilon of each column."""
         return tuple(part.guarantee().epsilon for part in self.parts)
 
     @cached_property

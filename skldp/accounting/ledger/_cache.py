@@ -126,7 +126,6 @@ class LedgerCache:
         return np.arange(first, len(self.number_of))
 
     def add_query(self, query: Query) -> int:
-        """Assign a number to a new query."""
         self.query_number[query.key] = len(self.queries)
         self.queries.append(query)
         return self.query_number[query.key]

@@ -157,7 +157,6 @@ class Plan:
         return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
 
     def undecided(self, connection: Connection, decided: dict[Fingerprint, bool]) -> dict[Fingerprint, History]:
-        """Return the histories that are not decided."""
         pairs = zip(self.histories, self.members.tolist(), strict=True)
         members = {history: number for history, number in pairs if history not in decided}
         return recorded_histories(connection, members, self.cache.release) if members else {}
@@ -209,7 +208,6 @@ class Answering:
         self._open: tuple[dict[Fingerprint, History], LedgerCache] | None = None
 
     def run(self) -> LedgerAnswers:
-        """Return the answers after their commit."""
         for left in range(_ATTEMPTS, -1, -1):
             answers = self._state.store.retry(partial(self._attempt, last=not left))
             if answers is not None:

@@ -43,12 +43,10 @@ END $$"""
 
 
 def trigger_names() -> set[str]:
-    """Return the names of all required triggers."""
     return {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES}
 
 
 def create_statements(schema: str) -> list[str]:
-    """Return the statements that create an empty ledger."""
     quoted = '"' + schema.replace('"', '""') + '"'
     return [
         f"CREATE TABLE {VERSIONS} (version BIGINT PRIMARY KEY, time TEXT NOT NULL)",

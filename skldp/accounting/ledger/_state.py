@@ -33,7 +33,6 @@ _SHORTEST_KEY = 16
 def open_store(
     path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
 ) -> LedgerStore:
-    """Open or create the store of a ledger."""
     if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
         from skldp.accounting.ledger._postgres_store import PostgresStore
 
@@ -44,7 +43,6 @@ def open_store(
 
 
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
-    """Check the parameters of a ledger."""
     if (delta is not None) != (rule == "approximate"):
         raise ValueError(f"delta must be set if and only if rule='approximate'; got delta={delta!r} and rule={rule!r}.")
     Rule(rule, epsilon, tol=tol, delta=delta)
@@ -163,7 +161,6 @@ class LedgerState:
         return new
 
     def declare(self, settings: dict[str, Any]) -> None:
-        """Declare settings permanently."""
         new = self.prepared(settings)
         if new:
             self.store.retry(partial(self._declare, new))

@@ -84,7 +84,6 @@ class RandomizedResponseWithPrior(RowMechanism):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes, released or not."""
         return len(self.prior)
 
     @cached_property
@@ -99,7 +98,6 @@ class RandomizedResponseWithPrior(RowMechanism):
 
     @cached_property
     def inner(self) -> RandomizedResponse:
-        """The randomized response over the places in the support."""
         return RandomizedResponse(self.epsilon, self.support.size)
 
     @property
@@ -229,7 +227,6 @@ class LabelLaplaceVectorMechanism(CodeMechanism):
 
     @property
     def noise_variance(self) -> float:
-        """The variance of every released number."""
         return float(self.law.variance(0.0)) if self.n_classes > 1 else 0.0
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:

@@ -133,7 +133,6 @@ class SubsetSelection(OneHotMechanism):
 
     @cached_property
     def set_size(self) -> int:
-        """Size of a released set."""
         # In this form nothing overflows.
         odds = math.exp(-self.epsilon)
         return max(1, round(self.n_classes * odds / (1 + odds)))

@@ -101,7 +101,6 @@ class BoundedFeatures(SampledFeatures):
 
     @property
     def worst_variance(self) -> Floats:
-        """The largest variance of each feature."""
         return self.radius**2 * worst_sampled_variance(self.mechanism, self.n_outputs, self.n_sampled)
 
     def guarantee(self) -> PrivacyGuarantee:
@@ -303,7 +302,6 @@ class NumberOrMissing(RowMechanism):
 
     @cached_property
     def number(self) -> BoundedFeatures:
-        """The release of the number alone."""
         low, high = self.values.ends
         return BoundedFeatures(self.unit, (low,), (high,), n_sampled=1, stated=self.stated)
 

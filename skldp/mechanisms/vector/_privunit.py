@@ -366,7 +366,6 @@ class PrivUnitBall(RowMechanism):
         return cast("np.ndarray", self.encode(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Return the variance of every released coordinate."""
         squares = (self.encode(as_numbers(values)).rows / self.radius) ** 2
         along, across = self.second_moments()
         return self.radius**2 * (along * squares + across * (1 - squares) - squares)
