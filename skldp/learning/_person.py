@@ -92,11 +92,7 @@ class Person:
 def simulate(
     protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, people: Positions | None = None, n_threads: int = 1
 ) -> None:
-    """Let people, given by position, answer the open tasks in a random order, and then the one that stays open.
-
-    A task without all of its people waits for more of them; the one that stays open needs one. Raises ValueError if
-    there are more people than tasks ask for.
-    """
+    """Let people, given by position, answer the open tasks in a random order, and then the one that stays open."""
     of_cohorts, of_releases = noise.spawn(2)
     order, asked = of_cohorts.permutation(len(y) if people is None else len(people)), 0
     order = order if people is None else people[order]

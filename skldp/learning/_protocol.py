@@ -307,10 +307,7 @@ class Protocol(ABC):
         return math.sqrt(max(2, length) * variance)
 
     def _share_of_outcome(self, variance: float) -> float:
-        """Return the fraction of people who report the outcome's mean, of which one report has this variance.
-
-        People in proportion to the errors of what they report make the sum of the squared errors least (Neyman).
-        """
+        """Return the fraction of people for the outcome, of this variance, in proportion to errors (Neyman)."""
         n_terms = self.n_features + 1
         of_gradients = n_terms + n_terms**2 * noise_variance(n_terms, self.epsilon)
         return max(PREPARATION_SHARE, 1 / (1 + math.sqrt(of_gradients / variance)))
@@ -407,10 +404,7 @@ class Shares(Step[P]):
 
 
 class Question(Step[P]):
-    """Vectors whose mean people report, in earlier steps the levels of their norm.
-
-    Steps of both kinds have the same object. The one that asks for vectors has its name.
-    """
+    """Vectors whose mean people report by the step of its name, and earlier the levels of their norm."""
 
     # Answer of the task about the vectors, in the words of `Task`.
     answer = "vector"
