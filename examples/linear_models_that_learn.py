@@ -115,7 +115,7 @@ for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
 # On tables with even columns, the loss of accuracy depends on one number that is known in advance: J,
 # :func:`skldp.learning.sufficiency`, computed from the number of people, the number of features, and epsilon. If the
 # target is linear in the features, the gap to the fit without privacy is about 1 / J of the explained variance. Skewed
-# columns and rare classes lose more: :func:`skldp.recommend` has the loss of the declared columns, or says that
+# columns and rare classes lose more: :func:`skldp.study.recommend` has the loss of the declared columns, or says that
 # it is not known. With fewer people than :func:`skldp.learning.n_people_needed` the regression predicts the mean, and
 # the classifier the shares of the classes. Both warn.
 

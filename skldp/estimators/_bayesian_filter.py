@@ -95,7 +95,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     n_jobs : int, default=None
         Processes or threads, as in joblib, for decisions about people with different histories.
     verbose : bool, default=False
-        Show a progress bar while histories are certified; needs ``pip install "skldp[study]"``.
+        Show progress on standard error, from two seconds on.
 
     Attributes
     ----------

@@ -27,7 +27,6 @@ class GuaranteeStep:
     basis: str = "exact"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures by name."""
         return asdict(self)
 
 

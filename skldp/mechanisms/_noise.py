@@ -239,11 +239,9 @@ class RowNoise(Noise):
         return self._of(self._rows[np.asarray(places, dtype=np.intp) // max(1, size // max(1, n))])
 
     def block(self, part: slice) -> "RowNoise":
-        """Return the stream of a block of the rows."""
         return self._of(self._rows[part])
 
     def split(self, parts: list[slice]) -> list[Noise]:
-        """Return one stream for each part of the rows, for threads."""
         return [self.block(part) for part in parts]
 
     def spawn(self, n: int) -> list[Noise]:

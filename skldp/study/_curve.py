@@ -20,6 +20,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from skldp._checks import check_epsilon, check_integer, did_you_mean
+from skldp._progress import Progress
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._column_encoder import ColumnEncoder
 from skldp.estimators._composition import privacy_guarantee
@@ -49,7 +50,7 @@ def privacy_utility_curve(
     params: Mapping[str, Any] | None = None,
     clean_estimator: Any = "auto",
     seed: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    verbose: bool | str = False,
 ) -> PrivacyUtilityCurve:
     """Score a private estimator by cross-validation at every epsilon, with its exact guarantee.
 
@@ -80,8 +81,8 @@ def privacy_utility_curve(
         Estimator of the clean baseline. "auto" removes the private steps from `estimator`; None leaves it out.
     seed : None or int, default=None
         None gives secure noise. An int makes the study repeatable, with other noise in every fit.
-    progress : callable, default=None
-        Called as ``progress(done, total)`` after each fit.
+    verbose : bool or str, default=False
+        Show progress on standard error, from two seconds on. A str names the line.
 
     Returns
     -------
@@ -152,7 +153,7 @@ def privacy_utility_curve(
     baselines = [majority_estimator(estimator), *([] if clean_estimator is None else [clean_estimator])]
     jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
     jobs += [(model, split, False) for model in baselines for split in splits]
-    outcomes, n = _run(validate, jobs, n_jobs, seed, progress), len(splits)
+    outcomes, n = _run(validate, jobs, n_jobs, seed, verbose), len(splits)
     size = n * n_repeats
     groups = [outcomes[start : start + size] for start in range(0, size * len(epsilons), size)]
     points = tuple(_point(epsilon, found) for epsilon, found in zip(epsilons, groups, strict=True))
@@ -210,19 +211,15 @@ def _run(
     jobs: list[tuple[Any, _Split, bool]],
     n_jobs: int | None,
     seed: int | None,
-    progress: Callable[[int, int], object] | None,
+    verbose: bool | str,
 ) -> list[_Outcome]:
     seeds: list[int | None] = [None] * len(jobs)
     if seed is not None:
         seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
-    outcomes = []
     # The baselines come last in the jobs, and first in time: they are fast, and may fail.
     calls = (delayed(_fit_one)(validate, *job, own) for job, own in reversed(list(zip(jobs, seeds, strict=True))))
-    for outcome in Parallel(n_jobs=n_jobs, return_as="generator")(calls):
-        outcomes.append(outcome)
-        if progress is not None:
-            progress(len(outcomes), len(jobs))
-    return outcomes[::-1]
+    line = Progress(verbose if isinstance(verbose, str) else "fits", len(jobs), show=bool(verbose))
+    return list(line.track(Parallel(n_jobs=n_jobs, return_as="generator")(calls)))[::-1]
 
 
 def _fit_one(

@@ -9,9 +9,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from toy_estimators import ToyLabels, ToySigns
 
-from skldp import PrivateLinearRegression, TablePrivatizer, recommend
+from skldp import PrivateLinearRegression, TablePrivatizer
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning
-from skldp.study import ReleasedRowsRegressor, privacy_utility_curve
+from skldp.study import ReleasedRowsRegressor, privacy_utility_curve, recommend
 from skldp.study._curve import without_privacy
 
 RNG = np.random.default_rng(0)

@@ -152,7 +152,6 @@ class UnitLawMechanism(UnitMechanism):
 
     @property
     def loss_from_middle(self) -> float:
-        """The largest log-likelihood ratio of the law of any input to that of 0, rounded up, or more."""
         return log_ratio(*self._law.ratio_from_middle, in_doubles=True)
 
     @cached_property
@@ -197,7 +196,6 @@ class Duchi(UnitLawMechanism):
 
     @cached_property
     def integer_law(self) -> TwoAnswersLaw:
-        """The law of D."""
         return duchi(self.epsilon)
 
 

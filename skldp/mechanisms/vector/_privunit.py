@@ -364,11 +364,9 @@ class PrivUnitBall(RowMechanism):
 
     @cached_property
     def domain(self) -> Ball:
-        """The ball of the radius."""
         return Ball(self.n_features, self.radius)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the release in d + 1 dimensions."""
         return self.sphere.guarantee()
 
     @cached_property
@@ -382,7 +380,6 @@ class PrivUnitBall(RowMechanism):
         return cast("np.ndarray", self.encode(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Return the variance of every released coordinate."""
         squares = (self.encode(as_numbers(values)).rows / self.radius) ** 2
         along, across = self.second_moments()
         return self.radius**2 * (along * squares + across * (1 - squares) - squares)
@@ -429,11 +426,9 @@ class ScaledRows(RowMechanism):
 
     @cached_property
     def domain(self) -> Box:
-        """The declared bounds."""
         return Box(self.low, self.high)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the mechanism of vectors."""
         return self.inner.guarantee()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
