@@ -89,17 +89,6 @@ def test_the_faults_of_a_page_are_seen(browser, tmp_path):
     assert faults_of(browser, page, 420) == []
 
 
-def test_reading_ease_is_flesch_s():
-    pytest.importorskip("sphinx")
-    texts = runpy.run_path(str(DOCS / "page_texts.py"))
-    assert [texts["count_syllables"](word) for word in ("noise", "people", "the", "epsilon", "mean")] == [1, 2, 1, 3, 1]
-    # Ten words in two sentences, and thirteen syllables.
-    sentences = [["The", "mean", "of", "the", "noise"], ["Some", "people", "release", "an", "answer"]]
-    syllables = sum(texts["count_syllables"](word) for sentence in sentences for word in sentence)
-    assert syllables == 13
-    assert texts["reading_ease"](sentences) == pytest.approx(206.835 - 1.015 * 5 - 84.6 * 1.3)
-
-
 def test_hidden_code_and_output_are_not_words_of_a_page():
     pytest.importorskip("sphinx")
     from docutils import nodes

@@ -93,6 +93,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         return self._fit(X, y)
 

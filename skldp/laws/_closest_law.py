@@ -65,7 +65,6 @@ class ClosestLaw(GroupLaw):
 
     @property
     def dimension(self) -> int:
-        """Dimension of the sphere's space."""
         return self.n_values + (self.square_radius > 0)
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
@@ -92,12 +91,10 @@ class ClosestLaw(GroupLaw):
         return np.concatenate(found)
 
     def values(self, answer: int) -> list[float]:
-        """Return the estimates of an answer."""
         estimates: list[float] = self.rows([answer])[0].tolist()
         return estimates
 
     def rows(self, answers: Sequence[int]) -> _Floats:
-        """Return the estimates of answers, shape (n, n_values)."""
         rows = _gaussian_rows([divmod(answer, self.n_directions) for answer in answers], self.dimension)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         return np.asarray(rows[:, : self.n_values] * (self.largest / norms)[:, None])

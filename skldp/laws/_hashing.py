@@ -50,7 +50,6 @@ class HashingLaw(CodeLaw):
 
     @cached_property
     def n_hashes(self) -> int:
-        """Number of hash functions."""
         digits: int = self.n_buckets**self._n_digits
         return digits - 1
 
@@ -89,13 +88,11 @@ class HashingLaw(CodeLaw):
         return total % base
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
         chosen = noise.integers(self.n_hashes, codes.shape)
         self.response.draw_many(self.bucket(chosen, codes), noise, out, workspace)
         out += chosen * self.n_buckets
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
-        """Write the bits of the codes whose bucket is that of each answer."""
         g = self.n_buckets
         hashes, buckets = np.divmod(answers, g)
         hashes += 1
@@ -111,12 +108,10 @@ class HashingLaw(CodeLaw):
         np.equal(hashed, buckets.astype(dtype), out=out)
 
     def supports(self, answers: Answers, code: int) -> Bools:
-        """Return whether each answer has the bucket of a code."""
         hashes, buckets = np.divmod(answers.astype(np.int64), self.n_buckets)
         return np.asarray(self.bucket(hashes, code) == buckets)
 
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
-        """Return the sums of weights of the answers that support each code, by one transform."""
         return self._tables.supporting(self._tables.keys(answers.astype(np.int64)), weights)
 
     def products(self, answers: Answers) -> AnswerProducts:
@@ -131,7 +126,6 @@ class HashingLaw(CodeLaw):
 
     @cached_property
     def response(self) -> ResponseLaw:
-        """The randomized response over buckets."""
         return ResponseLaw(self.n_buckets, self.other_count)
 
     @property

@@ -46,7 +46,6 @@ class LatticeLaw(UnitLaw):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Weights of a cell inside the inner interval and of one outside."""
         return self.base + self.extra, self.base
 
     def draw(self, x: float, words: Iterator[int]) -> int:
@@ -63,7 +62,6 @@ class LatticeLaw(UnitLaw):
         return start + (near + part) // self.extra
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from the words of :meth:`draw`."""
         word = _uniform_below(self.total, noise, x.size)
         cell, part = self._start(x)
         near = word - self.n_cells * self.base
@@ -256,7 +254,6 @@ class MixtureLaw(UnitLaw):
         return self.lattice.n_answers + self.few.draw(x, words)
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from those of the chosen laws."""
         chosen = noise.bernoulli(np.uint64(self.lattice_count), x.shape)
         for places, law in (np.flatnonzero(chosen), self.lattice), (np.flatnonzero(~chosen), self.few):
             part = np.empty(places.size, dtype=out.dtype)

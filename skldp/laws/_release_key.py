@@ -97,6 +97,7 @@ class ReleaseKey:
         Parameters
         ----------
         path : str or path-like
+            File, readable by its owner only.
 
         Returns
         -------
@@ -115,7 +116,7 @@ class ReleaseKey:
         return self._source is not None
 
     def subkey(self, purpose: str, *parts: bytes) -> bytes:
-        """Derive 32 bytes for a purpose, which reveal neither the secret nor the bytes for other purposes.
+        """Return 32 bytes for a purpose, which reveal neither the secret nor the bytes for other purposes.
 
         Parameters
         ----------

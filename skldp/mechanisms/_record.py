@@ -64,7 +64,6 @@ class _Record(RowMechanism):
 
     @cached_property
     def exact_epsilons(self) -> tuple[float, ...]:
-        """The exact epsilon of each column."""
         return tuple(part.guarantee().epsilon for part in self.parts)
 
     @cached_property
@@ -189,7 +188,6 @@ class CategoricalRecord(_Record):
         return self.parts[0].code_counts if len(self.parts) == 1 else super().code_counts
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the exact guarantee of one record with all its columns, and of one column alone."""
         return PrivacyGuarantee(
             # Every term is at most its share, so that the sum, rounded up, does not exceed the stated epsilon.
             self._spent(self.exact_epsilons),

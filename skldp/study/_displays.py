@@ -56,8 +56,8 @@ class PrivacyUtilityDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
+        The drawing.
     line_ : matplotlib Line2D
         Mean score.
     band_ : matplotlib PolyCollection
@@ -126,15 +126,29 @@ class PrivacyUtilityDisplay:
 
     @classmethod
     def from_frame(cls, frame: Any, *, name: str | None = None, **plot_kwargs: Any) -> Self:
-        """Draw a result; parameters as in the class and in :meth:`plot`."""
+        """Draw a result.
+
+        Parameters
+        ----------
+        frame, name : DataFrame and str
+            As in the class.
+        **plot_kwargs : dict
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            The display, drawn.
+        """
         return cls(frame, name=name).plot(**plot_kwargs)
 
     def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
-        """Draw into `ax`, or into a new figure.
+        """Draw the scores.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
+            Axes; None makes a new figure.
         baselines : bool, default=True
             Whether to draw the scores without privacy and of a constant prediction, unless they are in `ax`.
         **line_kwargs : dict
@@ -143,6 +157,7 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         self : object
+            The display.
 
         Raises
         ------
@@ -199,13 +214,14 @@ class PrivacyLossDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
+        The drawing.
     realized_ : matplotlib Line2D
         Certified loss after each answer, which can fall.
     added_up_ : matplotlib Line2D
         Charge of basic composition.
     budget_ : matplotlib Line2D or None
+        Budget, if given.
 
     Examples
     --------
@@ -246,9 +262,11 @@ class PrivacyLossDisplay:
         Parameters
         ----------
         history : sequence of (query, output), or the ``history`` of a filter or a ledger
+            Answers of one person, in order.
         epsilon : float, default=None
             Budget.
         name : str, default="realized loss"
+            Label of the curve.
         ax : matplotlib Axes, default=None
             Axes to draw into; None makes a new figure.
         **options
@@ -270,7 +288,18 @@ class PrivacyLossDisplay:
         return cls(realized, added_up, epsilon=epsilon, name=name).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw into `ax` or a new figure."""
+        """Draw the loss.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes; None makes a new figure.
+
+        Returns
+        -------
+        self : object
+            The display.
+        """
         self.ax_, self.figure_ = _axes(ax)
         answers = np.arange(np.size(self.realized))
         # The loss is constant until the next answer.

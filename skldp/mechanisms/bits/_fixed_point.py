@@ -167,6 +167,7 @@ class FixedPoint:
         Returns
         -------
         ndarray of unsigned integers, same shape
+            Code of each number.
 
         Raises
         ------
@@ -194,17 +195,14 @@ class FixedPoint:
         return codes
 
     def decode(self, codes: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-        """Return the numbers of codes.
+        """Return the numbers of codes, rounded where the type holds fewer bits.
 
         Parameters
         ----------
         codes : array-like of unsigned integers
+            Codes of numbers.
         dtype : dtype, default=float64
-
-        Returns
-        -------
-        ndarray, same shape
-            A magnitude with more bits than the type holds is rounded.
+            Type of the numbers.
         """
         code = np.asarray(codes).astype(np.uint64)
         top = np.uint64(1 << (self.n_bits - 1))
@@ -217,6 +215,7 @@ class FixedPoint:
         Parameters
         ----------
         low, high : array-like of shape (n,)
+            Ends of the intervals.
 
         Returns
         -------

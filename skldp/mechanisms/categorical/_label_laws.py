@@ -84,12 +84,10 @@ class RandomizedResponseWithPrior(RowMechanism):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes, released or not."""
         return len(self.prior)
 
     @cached_property
     def domain(self) -> Codes:
-        """The codes 0 to ``n_classes - 1``."""
         return Codes((self.n_classes,))
 
     @cached_property
@@ -100,7 +98,6 @@ class RandomizedResponseWithPrior(RowMechanism):
 
     @cached_property
     def inner(self) -> RandomizedResponse:
-        """The randomized response over the places in the support."""
         return RandomizedResponse(self.epsilon, self.support.size)
 
     @property
@@ -130,7 +127,6 @@ class RandomizedResponseWithPrior(RowMechanism):
         return np.asarray(logs[self._inside(codes), self._inside(released)])
 
     def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """Return the exact guarantee of one release."""
         answers = f"{self.support.size} of {self.n_classes} classes"
         basis = f"exact, from the 64-bit integer probabilities; answers with {answers}"
         return PrivacyGuarantee(self.exact_epsilon, unit=unit, stated=self.epsilon, basis=basis)
@@ -223,17 +219,14 @@ class LabelLaplaceVectorMechanism(CodeMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """One number for each class."""
         return self.n_classes
 
     @property
     def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
         return self.law.exact_epsilon if self.n_classes > 1 else 0.0
 
     @property
     def noise_variance(self) -> float:
-        """The variance of every released number."""
         return float(self.law.variance(0.0)) if self.n_classes > 1 else 0.0
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:

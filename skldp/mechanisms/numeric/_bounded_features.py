@@ -101,7 +101,6 @@ class BoundedFeatures(SampledFeatures):
 
     @property
     def worst_variance(self) -> Floats:
-        """The largest variance of each feature."""
         return self.radius**2 * worst_sampled_variance(self.mechanism, self.n_outputs, self.n_sampled)
 
     def guarantee(self) -> PrivacyGuarantee:
@@ -294,7 +293,6 @@ class NumberOrMissing(RowMechanism):
 
     @property
     def domain(self) -> Column:
-        """The number, or none."""
         return self.values
 
     @property
@@ -304,7 +302,6 @@ class NumberOrMissing(RowMechanism):
 
     @cached_property
     def number(self) -> BoundedFeatures:
-        """The release of the number alone."""
         low, high = self.values.ends
         return BoundedFeatures(self.unit, (low,), (high,), n_sampled=1, stated=self.stated)
 
@@ -344,10 +341,9 @@ class NumberOrMissing(RowMechanism):
         there = workspace.take("there", rows.shape, out.dtype)
         there[...] = np.where(missing, self.values.center, rows)
         self.number._draw(there, noise, out, workspace)
-        words = workspace.take("words", rows.shape, np.uint16)
         told, hidden = (workspace.take(name, rows.shape, bool) for name in ("told", "hidden"))
-        bernoulli(noise, self.told_count, told, words)
-        bernoulli(noise, self.hidden_count, hidden, words)
+        bernoulli(noise, self.told_count, told, workspace)
+        bernoulli(noise, self.hidden_count, hidden, workspace)
         out[np.where(missing, told, hidden)] = np.nan
 
 

@@ -32,7 +32,6 @@ class PrivUnitBox(JointMechanism):
 
     @cached_property
     def inner(self) -> PrivUnitBall:
-        """The mechanism of the ball."""
         return PrivUnitBall(int(self.n_values), float(self.epsilon), math.sqrt(self.n_values))
 
     @cached_property

@@ -166,7 +166,6 @@ class ResponseOnBins(RowMechanism):
 
     @cached_property
     def inner(self) -> RandomizedResponse:
-        """The randomized response over the answers."""
         return RandomizedResponse(float(self.epsilon), len(self.unit_bins.answers))
 
     @property
@@ -191,7 +190,6 @@ class ResponseOnBins(RowMechanism):
 
     @property
     def expected_loss(self) -> float:
-        """The mean square error of an answer under the prior."""
         return float(self.domain.radius[0] ** 2 * self.unit_bins.expected_loss)
 
     @property

@@ -101,7 +101,6 @@ class ProjectedRelease(RowMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """Number of components."""
         return self.projection.n_components
 
     @cached_property
@@ -190,7 +189,6 @@ class ProjectedRelease(RowMechanism):
             return Release(self._project(inside.rows), inside.n_moved)
 
     def variance(self, rows: Any) -> np.ndarray:
-        """Return the variance of every released coordinate."""
         return self.inner.variance(self.project(rows).rows)
 
     def bias(self, rows: Any) -> np.ndarray:
@@ -271,6 +269,5 @@ def _up(value: float) -> float:
 
 
 def _largest(rows: Any) -> np.ndarray:
-    """Return the largest magnitude in each row."""
     largest = abs(rows).max(axis=1)
     return np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()

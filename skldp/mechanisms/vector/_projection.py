@@ -29,7 +29,6 @@ _ROUNDING = 1 + 2.0**-48
 
 
 def next_prime(least: int) -> int:
-    """Return the least prime of at least this size."""
     prime = max(least, 2)
     while not is_prime(prime):
         prime += 1
@@ -103,7 +102,6 @@ def entry_size(n_bands: int) -> float:
 
 
 def draw_codes(stream: Noise, n_columns: int, m: int) -> npt.NDArray[np.unsignedinteger]:
-    r"""Draw columns."""
     rows = np.stack([band.start + stream.integers(band.stop - band.start, n_columns) for band in _bands(m)])
     return _signed(stream, rows, m)
 
@@ -248,7 +246,6 @@ class RandomProjection:
                 start, waiting = columns.stop, []
 
     def apply(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Project rows."""
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
         if out is None:
@@ -272,7 +269,6 @@ class RandomProjection:
 
     @cached_property
     def gram(self) -> Floats:
-        r""":math:`\Phi \Phi^\top`, in double precision."""
         if self.has_sparse_columns:
             return code_gram(self._codes, self.n_components)
         total = np.zeros((self.n_components, self.n_components))
