@@ -398,7 +398,7 @@ LAWS = {
     "mixture": ("_lattice", "MixtureLaw"),
     "subset": ("_bits_of_codes", "SubsetLaw"),
     "local_hashing": ("_hashing", "HashingLaw"),
-    "hadamard": ("_hadamard", "HadamardLaw"),
+    "hadamard": ("_hashing", "HadamardLaw"),
     "bins": ("_numbers", "BinsLaw"),
     "knots": ("_numbers", "KnotsLaw"),
     "points": ("_points_law", "PointsLaw"),

@@ -34,8 +34,7 @@ from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
 from skldp.mechanisms.numeric._additive import Laplace
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, PrivUnitBox
 from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import UnitLawMechanism
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows

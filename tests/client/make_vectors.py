@@ -10,8 +10,7 @@ from skldp.laws._bits_of_codes import SubsetLaw
 from skldp.laws._categories import ResponseLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
-from skldp.laws._hadamard import HadamardLaw
-from skldp.laws._hashing import HashingLaw
+from skldp.laws._hashing import HadamardLaw, HashingLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding

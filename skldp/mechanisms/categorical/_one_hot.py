@@ -12,8 +12,7 @@ import numpy.typing as npt
 from skldp._arrays import Floats
 from skldp._checks import check_choice
 from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
-from skldp.laws._hadamard import HadamardLaw
-from skldp.laws._hashing import MOST_BUCKETS, HashingLaw
+from skldp.laws._hashing import MOST_BUCKETS, HadamardLaw, HashingLaw
 from skldp.laws._integers import CodeLaw, is_prime
 from skldp.laws._odds import TWO_64, least_count
 from skldp.mechanisms._noise import Noise

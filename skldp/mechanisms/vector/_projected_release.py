@@ -21,8 +21,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
-from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta, union_delta
-from skldp.mechanisms.vector._projection import RandomProjection
+from skldp.mechanisms.vector._projection import RandomProjection, default_width, gordon_delta, union_delta
 
 SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")
 # The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
