@@ -2,7 +2,7 @@ r"""Rows of numbers within declared bounds, numbers that may be missing, and the
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -301,6 +301,7 @@ def _error(mechanism: UnitMechanism, n_features: int, n_sampled: int, prior: tup
     return worst_sampled_variance(mechanism, n_features, n_sampled)
 
 
+_UNIT_COLUMN = Column(-1, 1, missing="category")
 # The parts of epsilon at which the mechanism of a number that may be missing is tried.
 _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 
@@ -331,8 +332,7 @@ class NumberOrMissing(RowMechanism):
     def of(cls, values: Column, epsilon: float, mechanism: str = "best") -> "NumberOrMissing":
         """Make the one with the least variance at an epsilon."""
         check_epsilon(epsilon)
-        unit, told, hidden = _least_variance(float(epsilon), mechanism)
-        return cls(values, unit, told, hidden, stated=float(epsilon))
+        return replace(_least_variance(float(epsilon), mechanism), values=values, stated=float(epsilon))
 
     @property
     def domain(self) -> Column:
@@ -361,12 +361,19 @@ class NumberOrMissing(RowMechanism):
     @cached_property
     def exact_epsilon(self) -> float:
         """The worst-case log-likelihood ratio of what is sampled, rounded up."""
-        return _loss(self.unit, self.told_count, self.hidden_count)
+        told, hidden = self.told_count, self.hidden_count
+        # Of a number and a missing one, of two numbers behind a coin, and of two numbers.
+        of_numbers = Fraction(log_ratio(TWO_64 - hidden, TWO_64 - told)) + Fraction(self.unit.loss_from_middle)
+        return max(log_ratio(told, hidden), round_up(of_numbers), self.unit.exact_epsilon)
 
     @property
     def worst_variance(self) -> float:
         """The largest variance of the number's unbiased estimate, in half widths, and of the bit's, together."""
-        return _variance(self.unit, self.told_probability, self.hidden_probability)
+        constant, linear, square = self.unit.variance_coefficients
+        # A number is kept with probability 1 - q and divided by it, else 0; a missing one has a smaller variance.
+        told, hidden, kept = self.told_probability, self.hidden_probability, 1 - self.hidden_probability
+        of_number = worst_quadratic(constant / kept, linear / kept, (1 + square) / kept - 1)
+        return of_number + max(told * (1 - told), hidden * kept) / (told - hidden) ** 2
 
     def guarantee(self) -> PrivacyGuarantee:
         basis = "a number or that it is missing; exact, from the sampled integers"
@@ -390,23 +397,9 @@ class NumberOrMissing(RowMechanism):
         out[np.where(missing, told, hidden)] = np.nan
 
 
-def _loss(unit: UnitMechanism, told: int, hidden: int) -> float:
-    """Return the largest log-likelihood ratio of two records: both numbers, or one or both missing."""
-    of_numbers = Fraction(log_ratio(TWO_64 - hidden, TWO_64 - told)) + Fraction(unit.loss_from_middle)
-    return max(log_ratio(told, hidden), round_up(of_numbers), unit.exact_epsilon)
-
-
-def _variance(unit: UnitMechanism, told: float, hidden: float) -> float:
-    constant, linear, square = unit.variance_coefficients
-    # A number is kept with probability 1 - q and divided by it, else 0; a missing one has a smaller variance.
-    kept = 1 - hidden
-    of_number = worst_quadratic(constant / kept, linear / kept, (1 + square) / kept - 1)
-    return of_number + max(told * (1 - told), hidden * kept) / (told - hidden) ** 2
-
-
 @lru_cache(maxsize=4096)
-def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]:
-    """Return the number's mechanism and the two counts of missing numbers with the least variance."""
+def _least_variance(epsilon: float, name: str) -> NumberOrMissing:
+    """Return the mechanism of a number in [-1, 1], or none, with the least variance."""
     # A larger epsilon does not improve the number, and would leave nothing to the bit.
     epsilon, found = min(epsilon, LARGEST_EPSILON), []
     for part in _PARTS:
@@ -417,12 +410,13 @@ def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]
         both = [best_mechanism(share, 1)[1], make_mechanism("duchi", share)]
         for unit in both if name == "best" else [make_mechanism(name, share)]:
             told, hidden = _counts(epsilon, unit)
-            if 0 < hidden < told and _loss(unit, told, hidden) <= epsilon:
-                found.append((_variance(unit, told / TWO_64, hidden / TWO_64), unit, told, hidden))
+            if 0 < hidden < told:
+                found.append(NumberOrMissing(_UNIT_COLUMN, unit, told, hidden, stated=epsilon))
+    found = [one for one in found if one.exact_epsilon <= epsilon]
     if not found:
         least = f"about {8 * LEAST_EPSILON:.0g}"
         raise ValueError(f"epsilon must be at least {least} for a number that may be missing; got {epsilon!r}.")
-    return min(found, key=lambda one: one[0])[1:]
+    return min(found, key=lambda one: one.worst_variance)
 
 
 def _counts(epsilon: float, unit: UnitMechanism) -> tuple[int, int]:
