@@ -32,9 +32,7 @@ _BLOCK = 1 << 20
 class ClosestLaw(GroupLaw):
     """Law of PrivUnit on random directions, `n_close` of them close (k-closest encoding, Isik et al., NeurIPS 2023)."""
 
-    # For `miss_count` of 2^64 words, the answer is uniform over the other directions, else over the close ones. A ball
-    # of `square_radius` 1 or `n_values` is lifted to the sphere by one more number; 0 is directions of vectors of any
-    # norm. Directions from a seed: Shah, Chen, Balle, Kairouz and Theis, AISTATS 2022 (MMRC).
+    # A `square_radius` of 0 is directions of vectors of any norm; a ball is lifted to the sphere by one more number.
 
     name: ClassVar[str] = "closest"
     version: ClassVar[int] = 4

@@ -30,9 +30,6 @@ MOST_BUCKETS = 4093
 class HashingLaw(CodeLaw):
     """Law of local hashing: a uniform linear hash function modulo a prime, and randomized response to the bucket."""
 
-    # A code has m digits to base g = `n_buckets`, the fewest. Hash function a, 1 to g^m - 1, maps it to the sum of the
-    # products of their digits modulo g. The answer is (a - 1) * g + bucket.
-
     name: ClassVar[str] = "local_hashing"
     n_buckets: int
     other_count: int

@@ -3,7 +3,8 @@ r"""Base classes of integer laws, which a person's device samples.
 A law consists of integers: of a document of another party, or chosen for an epsilon. It computes their exact epsilon
 over all inputs, and raises ValueError for integers without one. A draw reads 64-bit words in order, so the same words
 give the same answer in every programming language. It uses integer arithmetic, and IEEE double precision for numbers.
-Mechanisms draw arrays. Everything that is known of an answer is a method of its law: no caller asks for its type.
+``client/FORMAT.md`` describes each draw; mechanisms draw arrays. Everything that is known of an answer is a method of its
+law: no caller asks for its type.
 """
 
 import math

@@ -180,9 +180,6 @@ class OneHotHadamard(OneHotMechanism):
 class OneHotLocalHashing(OneHotMechanism):
     """Optimized local hashing (Wang et al., USENIX Security 2017, Section 4.4) with linear hash functions."""
 
-    # h_a(x) = sum a_i x_i mod g over digits to a prime g next to e^epsilon + 1; c = (g^(m - 1) - 1) / (g^m - 1) of all
-    # map two categories to one bucket (Carter and Wegman, 1979; Feldman et al., ICML 2022).
-
     _most_classes: ClassVar[int | None] = 2**20
 
     @cached_property

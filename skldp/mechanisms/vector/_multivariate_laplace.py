@@ -189,10 +189,6 @@ def _continued_fraction(a: float, x: float) -> float:
 class MultivariateLaplace(RowMechanism):
     """Noise of density ~ exp(-epsilon ||z|| / sensitivity), exact on a lattice (Feyisetan et al., WSDM 2020)."""
 
-    # The release is the lattice point nearest to the point of the real numbers: where the bits drawn, or floats, leave
-    # it open, more bits and digits decide. Its probability is exactly that of its cell. Feyisetan and Kasiviswanathan,
-    # 2021, Claim 3 and its footnote, have the law of the norm.
-
     n_features: int
     epsilon: float
     sensitivity: float = 1.0

@@ -34,9 +34,6 @@ _BLOCK_ROWS = 1024
 class ProjectedRelease(RowMechanism):
     """Release of rows after projection by a public Phi; RandomProjectionPrivatizer describes the parameters."""
 
-    # With Laplace noise the product with Phi is in doubles, whose rounding adds at most 2^-51 d^1.5 times the larger
-    # norm to a distance. Noise is larger by that fraction.
-
     projection: RandomProjection
     epsilon: float
     sensitivity: str = "gordon"

@@ -245,10 +245,6 @@ _PAIR_SLACK = 1e-5
 class RandomProjection:
     """Public random matrix Phi of shape (m, d), determined by its seed, in single precision."""
 
-    # "gaussian": independent N(0, 1 / m); "sparse": s = ceil(sqrt(m)) entries +-1 / sqrt(s) a column, one in each of s
-    # bands (Kane and Nelson); "polynomial": such columns that share few rows (DeVore); "orthonormal": rows, times
-    # sqrt(d / m).
-
     n_features: int
     n_components: int
     seed: int = 0
