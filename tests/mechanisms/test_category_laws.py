@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from laws import hadamard, hashing
 
-from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
 from skldp.laws._hashing import HadamardLaw, HashingLaw
 from skldp.laws._integers import law_from_dict, uniform_below, uniform_subset
 from skldp.mechanisms import RandomizedResponse

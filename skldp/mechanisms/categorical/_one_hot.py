@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice
-from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
+from skldp.laws._categories import SubsetLaw, UnaryLaw
 from skldp.laws._hashing import MOST_BUCKETS, HadamardLaw, HashingLaw
 from skldp.laws._integers import CodeLaw, is_prime
 from skldp.laws._odds import TWO_64, least_count
