@@ -241,6 +241,11 @@ class ReportStore:
     def add(self, report: bytes) -> bool:
         """Add one report, which is not trusted.
 
+        Parameters
+        ----------
+        report : bytes
+            Report of a device.
+
         Returns
         -------
         bool
@@ -328,6 +333,11 @@ class ReportStore:
 
         The first report of an id counts. Raises TypeError for anything but a collector, and ValueError for one of
         another policy, for this one, and for one that is given twice.
+
+        Parameters
+        ----------
+        *others : Collector
+            Collectors of other reports.
         """
         every = (self, *others)
         for place, one in enumerate(others):

@@ -30,17 +30,13 @@ _SLACK = 15
 
 
 def noise_from(seed: Any = None) -> "Noise":
-    """Make a new stream of noise for one release.
+    """Return a new stream of noise for one release.
 
     Parameters
     ----------
     seed : None, int, numpy.random.Generator or numpy.random.RandomState
         None keys the stream from the operating system. Anything else is for tests and reproducible studies: an int
         gives the same noise at every call, a generator is advanced by it.
-
-    Returns
-    -------
-    Noise
 
     Raises
     ------

@@ -166,10 +166,6 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
     delta : float
         Delta, in (0, 1).
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

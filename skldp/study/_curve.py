@@ -41,7 +41,7 @@ def privacy_utility_curve(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
-    param_name: str | Iterable[str] = "epsilon",
+    param_name: str | Iterable[str] | None = None,
     epsilons: Iterable[float] = (0.5, 1.0, 2.0, 4.0, 8.0),
     cv: Any = None,
     scoring: str | Callable[..., float] | None = None,
@@ -63,8 +63,9 @@ def privacy_utility_curve(
         Rows before any release.
     y : array-like of shape (n_samples,)
         True labels. Scores are always against true labels.
-    param_name : str or list of str, default="epsilon"
+    param_name : str or list of str, default=None
         Parameter, or parameters, that take each value of `epsilons`, for example ``"bitrandtransformer__epsilon"``.
+        None takes the only one that is called epsilon or ends with ``__epsilon``.
     epsilons : iterable of float, default=(0.5, 1.0, 2.0, 4.0, 8.0)
         Natural-log epsilons to set.
     cv : int, cross-validation generator or iterable, default=None
@@ -128,8 +129,12 @@ def privacy_utility_curve(
     >>> [point.exact_epsilon <= point.stated_epsilon for point in curve]
     [True, True]
     """
-    names, epsilons = [param_name] if isinstance(param_name, str) else list(param_name), list(epsilons)
-    _check_parameters(estimator, names, epsilons, n_repeats)
+    names, epsilons = _epsilon_names(estimator, param_name), list(epsilons)
+    if not names or not epsilons:
+        raise ValueError(f"param_name and epsilons must not be empty; got {names!r} and {epsilons!r}.")
+    for epsilon in epsilons:
+        check_epsilon(epsilon)
+    check_integer("n_repeats", n_repeats, least=1)
     if seed is not None:
         warn("seed makes every release of this study repeatable.", SeededNoiseWarning)
     elif has_seed(estimator):
@@ -165,18 +170,18 @@ def privacy_utility_curve(
     )
 
 
-def _check_parameters(estimator: Any, names: list[str], epsilons: list[float], n_repeats: Any) -> None:
+def _epsilon_names(estimator: Any, given: str | Iterable[str] | None) -> list[str]:
+    """Return the names of the parameters that take the epsilons."""
     known = estimator.get_params(deep=True)
+    ends = sorted(name for name in known if name.rsplit("__", 1)[-1] == "epsilon")
+    if given is None and len(ends) == 1:
+        return ends
+    names: list[Any] = [given] if given is None or isinstance(given, str) else list(given)
     for name in names:
         if name not in known:
-            ends = sorted(key for key in known if key.rsplit("__", 1)[-1] == "epsilon")
             hint = f" Parameters that end with epsilon: {', '.join(ends)}." if ends else did_you_mean(name, known)
             raise ValueError(f"param_name must be a parameter of the estimator; got {name!r}.{hint}")
-    if not names or not epsilons:
-        raise ValueError(f"param_name and epsilons must not be empty; got {names!r} and {epsilons!r}.")
-    for epsilon in epsilons:
-        check_epsilon(epsilon)
-    check_integer("n_repeats", n_repeats, least=1)
+    return names
 
 
 def check_scorer(name: Any) -> None:

@@ -51,7 +51,13 @@ class CodeMechanism(RowMechanism):
         return Codes((self.n_classes,))
 
     def guarantee(self, unit: str | None = None) -> PrivacyGuarantee:
-        """Return the exact guarantee of one release."""
+        """Return the exact guarantee of one release.
+
+        Parameters
+        ----------
+        unit : str, default=None
+            What is protected; None means one value.
+        """
         return PrivacyGuarantee(self.exact_epsilon, unit=unit or self._unit, stated=self.epsilon, basis=self._basis)
 
 
@@ -183,7 +189,13 @@ class RandomizedResponse(CategoryMechanism):
         return matrix
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """Return the natural log of the probability of each released code given each true code (broadcast)."""
+        """Return the natural log of the probability of each released code given each true code (broadcast).
+
+        Parameters
+        ----------
+        released, codes : array-like of int
+            Released and true codes.
+        """
         same = self._inside(released) == self._inside(codes)
         with np.errstate(divide="ignore"):
             kept, other = np.log([self.p, self.q])

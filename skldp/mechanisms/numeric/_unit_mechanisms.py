@@ -88,7 +88,13 @@ class UnitMechanism(RowMechanism):
         return worst_quadratic(*self.variance_coefficients)
 
     def bias(self, x: npt.ArrayLike) -> Floats:
-        """Return the mean of the released law minus x, from exact fractions: the rounding of probabilities."""
+        """Return the mean of the released law minus x, from exact fractions: the rounding of probabilities.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Numbers in [-1, 1].
+        """
         points = unit_values(x)
         exact = [float(self._mean(value) - Fraction(value)) for value in points.ravel().tolist()]
         return np.array(exact).reshape(points.shape)

@@ -38,7 +38,7 @@ def default_width(d: int) -> float:
 
 
 def projected_dimension(d: int, beta: float, delta: float, width: float | None = None) -> int:
-    r"""Return the number of dimensions m to project to.
+    r"""Return the number of dimensions m to project to, from 1 to d.
 
     Parameters
     ----------
@@ -50,11 +50,6 @@ def projected_dimension(d: int, beta: float, delta: float, width: float | None =
         In (0, 1).
     width : float, default=None
         Gaussian width of the vectors; None is ``default_width``.
-
-    Returns
-    -------
-    int
-        From 1 to d.
 
     Notes
     -----
