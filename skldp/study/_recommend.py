@@ -385,10 +385,7 @@ def _error(request: "_Request", mechanism: str, columns: Mapping[Any, Column], m
 def made_up(
     columns: Iterable[Column], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
 ) -> tuple[Floats, np.ndarray, Floats]:
-    """Draw encoded features, targets, and what a linear model without privacy predicts, of classes their probabilities.
-
-    Features and numeric targets are within -1 and 1; `skew` is from 0 (even) to 1.
-    """
+    """Draw features and targets between -1 and 1, and a clean linear model's predictions; 0 <= `skew` <= 1."""
     rng = np.random.default_rng(seed)
     common, alike, blocks = rng.standard_normal(n), 0.9 - 0.8 * skew, []
     for column in columns:
