@@ -17,6 +17,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 from sphinx.errors import ExtensionError
 from sphinx.util.nodes import make_refnode
+from sphinx_gallery.sorting import ExplicitOrder
 
 import skldp
 from skldp.estimators import _guarantee_mixin
@@ -35,6 +36,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "live_pages",
     "page_texts",
+    "measured",
     "reference_pages",
 ]
 # The publishing host sets both. Without them the build needs no network, and no page names a host.
@@ -89,12 +91,17 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # Examples and See Also of every public name are checked by reference_pages.
 numpydoc_validation_checks = {"GL07", "PR01", "PR02", "PR03", "PR04", "PR07", "PR10", "RT01", "RT03", "YD01"}
+# Results have attributes; nobody makes them.
+numpydoc_validation_exclude = {r"\._\w+\.[A-Z]\w+$"}
 # A summary that begins with "Return" says what a section would repeat.
 numpydoc_validation_overrides = {"RT01": ["^Return "]}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": ExplicitOrder([f"../examples/{section}" for section in ("start", "tasks", "papers")]),
+    # Modules of the papers' examples.
+    "ignore_pattern": r"papers/(?!federated_learning|private_text|realized_loss)",
     # Pages of the reference list the examples that use their name.
     "backreferences_dir": "auto_examples/backreferences",
     "doc_module": ("skldp",),

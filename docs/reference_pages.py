@@ -25,6 +25,7 @@ INTERNAL = {
     "skldp.mechanisms": "bind closest_law original_second_moment original_squares output_dtype output_law replace_rows "
     "tasks",
     "skldp.accounting._regression_query": "thresholds unit_response",
+    "skldp.domains._column": "clip",
     "skldp.client._fields": "draw encode encode_all is_answer value",
     "skldp.client._vector_field": "encode encode_all",
     "skldp.collection._survey_estimates": "only scaled",
@@ -48,8 +49,10 @@ def complete_docstring(app, what, name, obj, options, lines):
     if what not in {"class", "function", "exception"} or row is None or any(":doc:`/" in line for line in lines):
         return
     if row["see also"] and "See Also" not in lines:
-        related = (f"{other} : {_summary(other)}" for other in row["see also"].split())
-        lines += ["", "See Also", "--------", *related, ""]
+        related = map(_related, row["see also"].split())
+        later = [i for i, line in enumerate(lines) if line in {"Notes", "References", "Examples"}]
+        before = later[0] if later else len(lines)
+        lines[before:before] = ["", "See Also", "--------", *related, ""]
     after_summary = lines.index("") if "" in lines else len(lines)
     lines[after_summary:after_summary] = ["", f"User guide: :doc:`/{row['guide']}`."]
     text = NumpyDocString("\n".join(lines))
@@ -62,14 +65,15 @@ def complete_docstring(app, what, name, obj, options, lines):
         logger.warning("The docstring of %s lacks %s.", name, ", ".join(lacks), type="reference")
 
 
-def _summary(name):
-    """Return the first line of the docstring of a name of the reference."""
+def _related(name):
+    """Return an entry of See Also: the full name, and the first line of its docstring."""
     package = "skldp"
     for line in (HERE / "reference.rst").read_text(encoding="utf-8").splitlines():
         package = line.removeprefix(".. currentmodule:: ") if line.startswith(".. currentmodule") else package
         module, _, entry = f"{package}.{line.strip().lstrip('~')}".rpartition(".")
         if entry == name:
-            return inspect.getdoc(getattr(importlib.import_module(module), name)).partition("\n")[0]
+            summary = inspect.getdoc(getattr(importlib.import_module(module), name)).partition("\n")[0]
+            return f"{module}.{name} : {summary}"
     raise ValueError(f"reference.csv names {name!r}, which is not in the reference.")
 
 

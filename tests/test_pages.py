@@ -1,7 +1,7 @@
 """The built site in a browser, at the width of a screen and of a telephone.
 
 Needs selenium, chromium with its driver, and pages in docs/_build or in the folder that SKLDP_PAGES names. Without them
-the tests are skipped, or fail if SKLDP_BROWSER is "required".
+the tests are skipped, or fail if SKLDP_BROWSER is "required". SKLDP_AXE names axe-core's axe.min.js.
 """
 
 import importlib.util
@@ -15,6 +15,10 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = Path(os.environ.get("SKLDP_PAGES", DOCS / "_build"))
 WIDTHS = (1280, 420)
+ACCESSIBLE = (
+    *("index", "tutorial", "reference", "glossary", "guide/index", "guide/linear", "background/epsilon"),
+    *("papers/bitrand", "auto_examples/index", "reference/generated/skldp.PrivateLinearRegression"),
+)
 # An element that moves within its own frame, such as a wide table, does not widen the page.
 FAULTS = """
 const faults = [];
@@ -77,6 +81,26 @@ def test_pages_fit_and_have_their_images(browser, width):
         if not page.is_relative_to(PAGES / "_modules") and (found := faults_of(browser, page, width))
     }
     assert not faults, "\n".join(f"{page}: {found}" for page, found in faults.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_are_accessible(browser, width):
+    if "SKLDP_AXE" not in os.environ:
+        pytest.skip("SKLDP_AXE does not name axe.min.js")
+    script = Path(os.environ["SKLDP_AXE"]).read_text(encoding="utf-8")
+    for name in ACCESSIBLE:
+        faults_of(browser, PAGES / f"{name}.html", width)
+        browser.execute_script(script)
+        found = browser.execute_async_script("const done = arguments[0]; axe.run().then(done)")["violations"]
+        assert not found, (name, [(fault["id"], fault["nodes"][0]["html"]) for fault in found])
+
+
+@pytest.mark.slow
+def test_the_reference_leads_to_guides_examples_and_sources(browser):
+    page = (PAGES / "reference" / "generated" / "skldp.BitRandTransformer.html").read_text(encoding="utf-8")
+    for text in ("User guide: <a", "Examples using BitRandTransformer", "[source]", "See also"):
+        assert text in page
 
 
 def test_the_faults_of_a_page_are_seen(browser, tmp_path):

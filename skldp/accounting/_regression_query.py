@@ -218,7 +218,7 @@ class RegressionQuery(KeyedQuery):
         return np.log(self._probability(output_index(output, 2), self._argument(X)))
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
-        """Draw the answer of each row.
+        """Return a random answer of each row: 1 if it is b, else 0.
 
         Parameters
         ----------
@@ -226,11 +226,6 @@ class RegressionQuery(KeyedQuery):
             Rows of the respondents.
         noise : Noise
             Source of randomness, as by :func:`~skldp.mechanisms.noise_from`.
-
-        Returns
-        -------
-        ndarray of int8, shape (n_samples,)
-            Outputs: 1 if the answer is b, else 0.
         """
         return noise.bernoulli(self.thresholds(X)).astype(np.int8)
 

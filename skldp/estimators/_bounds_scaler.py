@@ -96,17 +96,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Clip every row to the bounds, and scale it.
+        """Return every row clipped to the bounds and scaled.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        X_scaled : ndarray of shape (n_samples, n_features)
-            Clipped and scaled rows.
         """
         check_is_fitted(self)
         X = validate_finite(self, X, reset=False)

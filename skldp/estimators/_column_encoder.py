@@ -126,17 +126,12 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
-        """Encode every row alone.
+        """Return the encoded rows, shape (n_samples, n_features_out).
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
-            Encoded rows.
         """
         check_is_fitted(self, "columns_")
         blocks, moved, n_values = [], {}, 0

@@ -136,14 +136,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities: of true labels with ``correction="forward"``, else of randomized ones.
 
+        Columns are in the order of ``classes_``.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+            Public features.
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
@@ -163,6 +161,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Public features.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -174,6 +173,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Public features.
 
         Returns
         -------

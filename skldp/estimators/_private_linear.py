@@ -200,6 +200,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         Parameters
         ----------
         level : float, default=0.95
+            Probability inside (0, 1) that an interval covers its coefficient.
 
         Returns
         -------

@@ -88,10 +88,14 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
     @fit_context(prefer_skip_nested_validation=True)
     @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
-        """Collect reports of more people for the open tasks. Each person may report once.
+        """Return self with the reports of more people for the open tasks. Each person may report once.
 
-        Shapes: X (n_samples, n_features), y (n_samples,), classes (n_classes,): the declared classes, for a first call
-        where the parameter `classes` is None; ValueError if they contradict it or an earlier call.
+        Parameters
+        ----------
+        X, y : array-like of shape (n_samples, n_features), and of shape (n_samples,)
+            As of `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            Declared classes, for a first call where the parameter `classes` is None. Others must not contradict these.
         """
         is_first = "_guarantee_at_fit" not in vars(self)
         known = self.classes if is_first else self.classes_

@@ -138,17 +138,12 @@ class PrivateMoments(ProtocolEstimator):
         return self._fit(X, y)
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Collect reports of more people for the open tasks. Each may report once.
+        """Return self with the reports of more people for the open tasks. Each person may report once.
 
         Parameters
         ----------
         X, y : array-like and None
             As of `fit`.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
         """
         return super().partial_fit(X, y)
 

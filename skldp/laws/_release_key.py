@@ -92,16 +92,12 @@ class ReleaseKey:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> "ReleaseKey":
-        """Read the secret from a file of 32 bytes.
+        """Return the secret in a file of 32 bytes.
 
         Parameters
         ----------
         path : str or path-like
             File, readable by its owner only.
-
-        Returns
-        -------
-        ReleaseKey
 
         Raises
         ------

@@ -178,18 +178,13 @@ class RowMechanism(ABC):
         return self._walk(rows, noise, out)
 
     def encode(self, rows: npt.ArrayLike, out: np.ndarray | None = None) -> Release:
-        """Represent rows as a release does, clipped to the domain and without noise. This protects nothing.
+        """Return rows as a release does, clipped to the domain and without noise. This protects nothing.
 
         Parameters
         ----------
         rows : array-like of shape (n, n_features)
             Never written to.
         out : ndarray of shape (n, n_outputs), default=None
-            As of :meth:`release`.
-
-        Returns
-        -------
-        Release
             As of :meth:`release`.
         """
         return self._walk(rows, None, out)

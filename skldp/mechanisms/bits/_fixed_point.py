@@ -153,7 +153,7 @@ class FixedPoint:
     def encode(
         self, values: npt.ArrayLike, out: np.ndarray | None = None, scratch: np.ndarray | None = None
     ) -> np.ndarray:
-        """Encode numbers, rounding magnitudes down and saturating them.
+        """Return the codes of numbers, with magnitudes rounded down and saturated.
 
         Parameters
         ----------
@@ -163,11 +163,6 @@ class FixedPoint:
             Same shape; None allocates one of `code_dtype`.
         scratch : ndarray, default=None
             Shape and dtype of `values`, overwritten; may be `values` itself.
-
-        Returns
-        -------
-        ndarray of unsigned integers, same shape
-            Code of each number.
 
         Raises
         ------

@@ -247,7 +247,7 @@ class PrivUnit(CapMechanism):
 
     @cached_property
     def device_law(self) -> ClosestLaw:
-        """The law that a device samples, of directions; see :meth:`closest_law`."""
+        """The law that a device samples, of directions."""
         return self.closest_law(self.n_features, 0)
 
     def closest_law(self, n_values: int, square_radius: int) -> ClosestLaw:
@@ -292,7 +292,7 @@ class PrivUnit(CapMechanism):
 
         The second moments of released data are therefore an affine image of those of the clean directions,
         :math:`E[z z^\top] = (\text{along} - \text{across}) E[v v^\top] + \text{across}\, I`, which
-        :meth:`original_second_moment` inverts.
+        ``original_second_moment`` inverts.
         """
         d, c, p = self.n_features, self.cap_probability, self.cap_threshold / 2.0**64
         inside = square_within(self.height, d)
