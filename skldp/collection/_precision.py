@@ -144,6 +144,7 @@ def plan_survey(policy: Policy, n_people: int, *, by: str | None = None, level: 
     Parameters
     ----------
     policy : Policy
+        Policy of the survey.
     n_people : int
         Number of people who report, from 2 to 10^12.
     by : str, default=None

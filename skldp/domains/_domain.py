@@ -32,7 +32,15 @@ class Clipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Domain(ABC):
-    """Set of possible records. Subclasses are frozen dataclasses."""
+    """Set of possible records. Subclasses are frozen dataclasses.
+
+    Examples
+    --------
+    >>> from skldp import Domain
+    >>> from skldp.mechanisms import Column
+    >>> isinstance(Column(0, 100), Domain), Column(0, 100).n_features
+    (True, 1)
+    """
 
     #: Name in documents.
     type: ClassVar[str]
@@ -57,9 +65,14 @@ class Domain(ABC):
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Move rows into the domain; `rows` of shape (n, n_features) is returned itself if nothing moves.
+        """Return rows moved into the domain; `rows` itself if nothing moves.
 
         Raises ValueError for NaN and infinity, and for integers that are not codes.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows.
         """
 
     def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:

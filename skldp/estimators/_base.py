@@ -103,6 +103,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         self._fit_rows(X)
         return self
@@ -123,6 +124,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
+            Released rows.
 
         Raises
         ------
@@ -144,6 +146,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
+            Released rows.
 
         Raises
         ------
@@ -268,6 +271,7 @@ class TargetTransformer(LocalTransformer, auto_wrap_output_keys=None):
         Returns
         -------
         self : object
+            Fitted estimator.
 
         Raises
         ------

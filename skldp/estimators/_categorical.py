@@ -54,7 +54,7 @@ class CategoricalPrivatizer(LocalTransformer):
         Number of columns released per row, chosen uniformly for each row and independently of its values; columns of
         one category are not counted. Each has an equal share of epsilon. ``"auto"`` has the least predicted error of
         means and frequencies, from the domains alone. ``"all"`` keeps what columns have in common, for models.
-    transform_noise, seed, ledger
+    transform_noise, seed, ledger : optional
         As for :class:`BitRandTransformer`.
 
     Attributes
@@ -62,12 +62,13 @@ class CategoricalPrivatizer(LocalTransformer):
     categories_ : list of ndarray
         The categories of each column, sorted where they can be.
     mechanism_ : CategoricalRecord
+        Sampled mechanism.
     n_sampled_features_ : int
         Number of columns released per row.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record; infinite where the categories were learnt.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
@@ -175,10 +176,6 @@ class CategoricalPrivatizer(LocalTransformer):
         ----------
         input_features : array-like of str, default=None
             None takes ``feature_names_in_``, or x0, x1, ...
-
-        Returns
-        -------
-        ndarray of str objects
         """
         check_is_fitted(self)
         names = input_names(self, input_features)

@@ -77,6 +77,7 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         self._check_inner()
         return self._train(X, y, self._routed(fit_params))
@@ -128,8 +129,8 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : the fitted regressor of released targets
-    target_mechanism_ : the fitted mechanism
+    estimator_, target_mechanism_ : regressor, TargetPrivatizer
+        Fitted regressor of released targets, and fitted mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite if the mechanism learnt its bounds.
     n_features_in_ : int
@@ -190,15 +191,12 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         self.target_mechanism = target_mechanism
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the target.
+        """Return the predicted targets.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
+            Public features.
         """
         check_is_fitted(self)
         return self._ask("predict", X)
@@ -224,7 +222,8 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
     Attributes
     ----------
-    label_mechanism_ : the fitted mechanism
+    label_mechanism_ : LabelRR or LabelLaplace
+        Fitted mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label. X passes unprotected.
 
@@ -256,6 +255,7 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism().fit(y)
@@ -269,13 +269,16 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Public features.
         y : array-like of shape (n_samples,)
             The private labels.
 
         Returns
         -------
-        X : the argument, unchanged
+        X : array-like of shape (n_samples, n_features)
+            The argument, unchanged.
         y_released : ndarray of shape (n_samples,)
+            Released labels.
         """
         check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism()

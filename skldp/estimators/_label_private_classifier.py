@@ -121,7 +121,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : the fitted classifier of randomized labels
+    estimator_ : classifier
+        Fitted on randomized labels.
     label_mechanism_ : the fitted mechanism
         With stages, that of the first cohort.
     stages_ : list of fitted classifiers
@@ -205,15 +206,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         self.stages = stages
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the most likely class.
+        """Return the most likely class of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
+            Public features.
         """
         check_is_fitted(self)
         if self.correction == "none":
@@ -224,14 +222,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities: of true labels with ``correction="forward"``, else of randomized ones.
 
+        Columns are in the order of ``classes_``.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+            Public features.
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
@@ -246,16 +242,12 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
 
     @available_if(inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of :meth:`predict_proba`.
+        """Return the logarithm of :meth:`predict_proba`; minus infinity where a probability is 0.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            Minus infinity where a probability is 0.
+            Public features.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -267,6 +259,7 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Public features.
 
         Returns
         -------

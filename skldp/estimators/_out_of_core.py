@@ -52,7 +52,8 @@ def release_blocks(
 
     Returns
     -------
-    out : the same array
+    out : ndarray or memory map
+        The argument.
 
     Raises
     ------

@@ -62,7 +62,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         Number of possible rows, chosen independently of Phi, for ``"union"``.
     max_nonzeros : int, default=None
         Maximum number of non-zeros of a row, for ``"sparse"``; beyond it the smallest become 0.
-    transform_noise, seed, n_jobs
+    transform_noise, seed, n_jobs : optional
         As for :class:`BitRandTransformer`. Phi does not depend on `seed`.
 
     Attributes
@@ -72,22 +72,23 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     sensitivity_ : float
         Bound on the stretch of a distance.
     mechanism_ : ProjectedRelease
+        Sampled mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the proved probability over the
         draw of Phi, once for all records; its `figures` hold the published delta, and the guarantee of this Phi for any
         two vectors without delta.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-
-    Warns
-    -----
-    PrivacyGuaranteeWarning
-        With ``sensitivity="gordon"`` if the proved delta exceeds `delta`.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
     ValueError
         If there are more components than features, `vocabulary` has another width, or parameters are incompatible.
+
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        With ``sensitivity="gordon"`` if the proved delta exceeds `delta`.
 
     See Also
     --------

@@ -32,26 +32,21 @@ class BitsOfCodes(CodeLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of rows of bits."""
         return 1 << self.n_codes
 
     def draw_bits(self, codes: Ints, noise: Noise, out: Bools, workspace: Any) -> None:
-        """Write the answers as bits."""
         self.draw_many(codes, noise, out, workspace)
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
-        """Copy the bits."""
         out[...] = answers
 
     def supports(self, answers: Answers, code: int) -> Bools:
-        """Return the bit of a code of each answer."""
         place = self.n_codes - 1 - code
         if answers.ndim == 1:
             return np.asarray(answers >> answers.dtype.type(place) & answers.dtype.type(1), dtype=bool)
         return np.asarray(answers[:, -1 - place // 8] >> place % 8 & 1, dtype=bool)
 
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
-        """Return the sums of weights of each bit."""
         blocks = (slice(start, start + _ROWS) for start in range(0, len(answers), _ROWS))
         return sum((weights[i] @ bits(answers[i], self.n_codes) for i in blocks), np.zeros(self.n_codes))
 
@@ -85,10 +80,7 @@ class BitsOfCodes(CodeLaw):
 
 @dataclass(frozen=True)
 class UnaryLaw(BitsOfCodes):
-    """Law of unary encoding: a bit per code, the first code's highest, with separate odds for the true code.
-
-    The true code's bit is 1 for `own_count` of 2^64 words, the others for `other_count`.
-    """
+    """Law of unary encoding: a bit per code, 1 for `own_count` words if the code is true, else `other_count`."""
 
     name: ClassVar[str] = "unary_encoding"
     own_count: int
@@ -106,12 +98,10 @@ class UnaryLaw(BitsOfCodes):
 
     @property
     def support(self) -> tuple[float, float]:
-        """Probabilities that the bit of the true code is 1, and that of another one."""
         return self.own_count / TWO_64, self.other_count / TWO_64
 
     @property
     def report_bits(self) -> int:
-        """One bit for each code."""
         return self.n_codes
 
     def draw(self, code: int, words: Iterator[int]) -> int:
@@ -122,19 +112,15 @@ class UnaryLaw(BitsOfCodes):
         return answer
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the bits of codes of shape (n, 1)."""
-        bernoulli(noise, self.other_count, out, workspace.take("words", out.shape, np.uint16))
+        bernoulli(noise, self.other_count, out, workspace)
         own = workspace.take("own", codes.shape, bool)
-        bernoulli(noise, self.own_count, own, workspace.take("words", codes.shape, np.uint16))
+        bernoulli(noise, self.own_count, own, workspace)
         out[np.arange(len(codes)), codes[:, 0]] = own[:, 0]
 
 
 @dataclass(frozen=True)
 class SubsetLaw(FavouringLaw, BitsOfCodes):
-    """Law of subset selection: a set of `set_size` codes as bits, the first code's highest.
-
-    For `miss_count` of 2^64 words, the set is uniform among those without the true code, else among those with it.
-    """
+    """Law of subset selection: `set_size` codes as bits, without the true code for `miss_count` of 2^64 words."""
 
     name: ClassVar[str] = "subset"
     set_size: int
@@ -151,7 +137,6 @@ class SubsetLaw(FavouringLaw, BitsOfCodes):
 
     @property
     def support(self) -> tuple[float, float]:
-        """Probabilities that the true code is in the set, and any other one."""
         others = Fraction(self.set_size * TWO_64 - self.own_count, (self.n_codes - 1) * TWO_64)
         return self.own_count / TWO_64, float(others)
 
@@ -161,7 +146,6 @@ class SubsetLaw(FavouringLaw, BitsOfCodes):
         return min(self.n_codes, self.set_size * (self.n_codes - 1).bit_length())
 
     def is_answer(self, answer: int) -> bool:
-        """Return whether the bits have as many ones as a set has members."""
         return super().is_answer(answer) and answer.bit_count() == self.set_size
 
     def draw(self, code: int, words: Iterator[int]) -> int:
@@ -173,14 +157,11 @@ class SubsetLaw(FavouringLaw, BitsOfCodes):
         return sum(1 << (self.n_codes - 1 - member) for member in members)
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the bits of the sets for codes of shape (n, 1)."""
         # Draw other codes only; the true one then replaces any of them.
         members = noise.subsets(len(codes), self.n_codes - 1, self.set_size)
         members += members >= codes
         places = noise.integers(self.set_size, len(codes))
-        held = workspace.take("held", codes.shape, bool)
-        bernoulli(noise, self.own_count, held, workspace.take("words", codes.shape, np.uint16))
-        holders = np.flatnonzero(held)
+        holders = np.flatnonzero(self._draw_held(codes, noise, workspace))
         members[holders, places[holders]] = codes[holders, 0]
         out[...] = False
         out[np.arange(len(codes))[:, None], members] = True

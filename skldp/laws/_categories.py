@@ -14,13 +14,10 @@ from skldp.laws._integers import AnswerProducts, Answers, CodeLaw, Noise
 from skldp.laws._odds import TWO_64
 
 
-def bernoulli(noise: Noise, count: int, out: np.ndarray, words: npt.NDArray[np.uint16]) -> None:
-    """Write True with probability exactly ``count / 2**64``, and False otherwise, to `out` of shape (n, k).
-
-    The leading 16 bits of a 64-bit draw decide all but one in 65,536; only for those are the other 48 drawn.
-    """
+def bernoulli(noise: Noise, count: int, out: np.ndarray, workspace: Any) -> None:
+    """Write True with probability exactly ``count / 2**64`` to `out` (n, k); 16 bits decide all but one in 65,536."""
     leading, rest = np.uint16(count >> 48), np.uint64(count & (2**48 - 1))
-    draws = noise.fill(words)
+    draws = noise.fill(workspace.take("words", out.shape, np.uint16))
     np.less(draws, leading, out=out)
     undecided = np.flatnonzero(draws == leading)
     further = noise.at(undecided, draws.size).words(undecided.size) >> np.uint64(16)
@@ -47,6 +44,12 @@ class FavouringLaw(CodeLaw):
         """Chances of an own answer and of another one, up to a common factor."""
         own, others = self.sizes
         return self.own_count * others, self.miss_count * own
+
+    def _draw_held(self, codes: Ints, noise: Noise, workspace: Any) -> Bools:
+        """Draw for which codes of shape (n, 1) the answer is one of their own."""
+        held: Bools = workspace.take("held", codes.shape, bool)
+        bernoulli(noise, self.own_count, held, workspace)
+        return held
 
     def _favours(self) -> bool:
         held, missed = self.ratio
@@ -108,17 +111,14 @@ class ResponseLaw(CodeLaw):
 
     @property
     def own_count(self) -> int:
-        """Number of words that give the true code."""
         return TWO_64 - self.other_count * (self.n_codes - 1)
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Counts of the true code and of any other code."""
         return self.own_count, self.other_count
 
     @property
     def support(self) -> tuple[float, float]:
-        """Probabilities of the true code and of any other code."""
         return self.own_count / TWO_64, self.other_count / TWO_64
 
     def draw(self, code: int, words: Iterator[int]) -> int:
@@ -127,24 +127,19 @@ class ResponseLaw(CodeLaw):
         return (code + shift) % self.n_codes if shift < self.n_codes else code
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
         self._shifts.add(codes, noise, out, workspace)
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
-        """Write one-hot answers."""
         out[...] = False
         out[np.arange(len(answers)), answers[:, 0]] = True
 
     def supports(self, answers: Answers, code: int) -> Bools:
-        """Return whether each answer is a code."""
         return np.equal(answers, code)
 
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
-        """Return the sums of weights of each code."""
         return np.bincount(answers, weights, self.n_codes).astype(np.float64)
 
     def products(self, answers: Answers) -> AnswerProducts:
-        """Return the distinct answers, with their two products."""
         counts = np.bincount(answers, minlength=self.n_codes).astype(np.float64)
         given = np.flatnonzero(counts)
         return AnswerProducts(

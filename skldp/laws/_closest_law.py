@@ -30,26 +30,11 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class ClosestLaw(GroupLaw):
-    r"""Law of PrivUnit on `n_directions` random directions, of which `n_close` are close to a vector.
+    """Law of PrivUnit on random directions, `n_close` of them close (k-closest encoding, Isik et al., NeurIPS 2023)."""
 
-    For `miss_count` of 2^64 words, the answer is uniform over the other directions, else over the close ones. Vectors
-    of a ball are lifted to the sphere by one more number, which is not estimated.
-
-    Parameters
-    ----------
-    n_values : int
-        Number d of values, from 2 to 65,536.
-    square_radius : int
-        Square of the ball's radius that holds the vectors: 1, or `n_values` for numbers in [-1, 1]. With 0, directions
-        of vectors of any norm are released.
-    n_directions, n_close, miss_count : int
-
-    References
-    ----------
-    Isik, Chen, Ozgur, Weissman and No, "Exact optimality of communication-privacy-utility tradeoffs in distributed mean
-    estimation", NeurIPS 2023, Definition 3.1 (k-closest encoding); Shah, Chen, Balle, Kairouz and Theis, "Optimal
-    compression of locally differentially private mechanisms", AISTATS 2022, for directions from a seed (MMRC).
-    """
+    # For `miss_count` of 2^64 words, the answer is uniform over the other directions, else over the close ones. A ball
+    # of `square_radius` 1 or `n_values` is lifted to the sphere by one more number; 0 is directions of vectors of any
+    # norm. Directions from a seed: Shah, Chen, Balle, Kairouz and Theis, AISTATS 2022 (MMRC).
 
     name: ClassVar[str] = "closest"
     version: ClassVar[int] = 4
@@ -80,7 +65,6 @@ class ClosestLaw(GroupLaw):
 
     @property
     def dimension(self) -> int:
-        """Dimension of the sphere's space."""
         return self.n_values + (self.square_radius > 0)
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
@@ -107,12 +91,10 @@ class ClosestLaw(GroupLaw):
         return np.concatenate(found)
 
     def values(self, answer: int) -> list[float]:
-        """Return the estimates of an answer."""
         estimates: list[float] = self.rows([answer])[0].tolist()
         return estimates
 
     def rows(self, answers: Sequence[int]) -> _Floats:
-        """Return the estimates of answers, shape (n, n_values)."""
         rows = _gaussian_rows([divmod(answer, self.n_directions) for answer in answers], self.dimension)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         return np.asarray(rows[:, : self.n_values] * (self.largest / norms)[:, None])
@@ -137,12 +119,7 @@ class ClosestLaw(GroupLaw):
 
     @cached_property
     def _of_close(self) -> float:
-        r"""Mean sum of the cosines of the close directions.
-
-        Cosines are independent with density :math:`(1 - t^2)^{a - 1} / B(1/2, a)`, :math:`a = (d - 1) / 2`. The sum
-        over the k largest of n is n times the mean of :math:`E[t; t > c]` at a point c whose probability to be exceeded
-        has the law Beta(k, n - k).
-        """
+        """Mean sum of the cosines of the close directions, from the law Beta(k, n - k) of the first cosine left out."""
         from scipy import special
 
         n, k, a = self.n_directions, self.n_close, (self.dimension - 1) / 2

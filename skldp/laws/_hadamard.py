@@ -7,18 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skldp._arrays import Bools, Floats, Ints
-from skldp.laws._categories import FavouringLaw, bernoulli
+from skldp.laws._categories import FavouringLaw
 from skldp.laws._integers import MOST_CODES, AnswerProducts, Answers, Noise, uniform_below
 from skldp.laws._odds import TWO_64
 
 
 @dataclass(frozen=True)
 class HadamardLaw(FavouringLaw):
-    """Law of Hadamard response: one of `block_size` reports, a power of two, half of which belong to each code.
-
-    Code x has row ``1 + x`` of Sylvester's matrix. Its own reports are those at which the row is 1. For `miss_count` of
-    2^64 words, the answer is uniform over all other reports, else over its own reports. There is one block of reports.
-    """
+    """Law of Hadamard response: a report where row ``1 + x`` of Sylvester's matrix is 1, else, by `miss_count`, not."""
 
     name: ClassVar[str] = "hadamard"
     n_blocks: int
@@ -36,17 +32,14 @@ class HadamardLaw(FavouringLaw):
 
     @property
     def n_answers(self) -> int:
-        """Number of reports."""
         return self.block_size
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Half of the reports are a code's own."""
         return self.block_size // 2, self.block_size // 2
 
     @property
     def support(self) -> tuple[float, float]:
-        """Probabilities that a report supports the true code, and any other one, which half of all reports do."""
         return self.own_count / TWO_64, 0.5
 
     def draw(self, code: int, words: Iterator[int]) -> int:
@@ -55,10 +48,8 @@ class HadamardLaw(FavouringLaw):
         return int(self._report(np.int64(code), held, uniform_below(self.block_size // 2, words)))
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
         own, other = (noise.integers(size, codes.shape) for size in self.sizes)
-        held = workspace.take("held", codes.shape, bool)
-        bernoulli(noise, self.own_count, held, workspace.take("words", codes.shape, np.uint16))
+        held = self._draw_held(codes, noise, workspace)
         out[...] = self._report(codes, held, np.where(held, own, other))
 
     def _report(self, codes: Any, held: Any, numbers: Any) -> Any:
@@ -71,21 +62,17 @@ class HadamardLaw(FavouringLaw):
         return columns + np.where(is_odd(columns & rows) != ~np.asarray(held), lowest, 0)
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
-        """Write the bits of the codes whose row is positive at each report."""
         # Short integers, of which there are many.
         np.logical_not(is_odd(answers.astype(np.uint32) & np.arange(1, self.n_codes + 1, dtype=np.uint32)), out=out)
 
     def supports(self, answers: Answers, code: int) -> Bools:
-        """Return whether each report is one of a code's own."""
         return np.asarray(~is_odd(answers.astype(np.uint32) & np.uint32(code + 1)))
 
     def supporting(self, answers: Answers | Ints, weights: Floats) -> Floats:
-        """Return the sums of weights of each code's own reports, by one transform."""
         sums = np.asarray(np.bincount(answers.astype(np.int64, copy=False), weights, self.n_answers), dtype=np.float64)
         return np.asarray((sums.sum() + hadamard_transform(sums)[1 : self.n_codes + 1]) / 2)
 
     def products(self, answers: Answers) -> AnswerProducts:
-        """Return the distinct answers, with their two products, by transforms."""
         counts = np.bincount(answers, minlength=self.n_answers).astype(np.float64)
         given = np.flatnonzero(counts).astype(np.int64)
 

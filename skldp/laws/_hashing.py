@@ -27,12 +27,10 @@ MOST_BUCKETS = 4093
 
 @dataclass(frozen=True)
 class HashingLaw(CodeLaw):
-    """Law of local hashing: a uniform linear hash function, and randomized response to the code's bucket.
+    """Law of local hashing: a uniform linear hash function modulo a prime, and randomized response to the bucket."""
 
-    `n_buckets` is a prime g. Codes have m digits in base g, the least possible number. Hash function a, from 1 to
-    g^m - 1, maps a code to the sum of the products of their digits, modulo g. The answer is
-    ``(a - 1) * n_buckets + bucket``.
-    """
+    # A code has m digits to base g = `n_buckets`, the fewest. Hash function a, 1 to g^m - 1, maps it to the sum of the
+    # products of their digits modulo g. The answer is (a - 1) * g + bucket.
 
     name: ClassVar[str] = "local_hashing"
     n_buckets: int
@@ -52,7 +50,6 @@ class HashingLaw(CodeLaw):
 
     @cached_property
     def n_hashes(self) -> int:
-        """Number of hash functions."""
         digits: int = self.n_buckets**self._n_digits
         return digits - 1
 
@@ -91,13 +88,11 @@ class HashingLaw(CodeLaw):
         return total % base
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
         chosen = noise.integers(self.n_hashes, codes.shape)
         self.response.draw_many(self.bucket(chosen, codes), noise, out, workspace)
         out += chosen * self.n_buckets
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
-        """Write the bits of the codes whose bucket is that of each answer."""
         g = self.n_buckets
         hashes, buckets = np.divmod(answers, g)
         hashes += 1
@@ -113,12 +108,10 @@ class HashingLaw(CodeLaw):
         np.equal(hashed, buckets.astype(dtype), out=out)
 
     def supports(self, answers: Answers, code: int) -> Bools:
-        """Return whether each answer has the bucket of a code."""
         hashes, buckets = np.divmod(answers.astype(np.int64), self.n_buckets)
         return np.asarray(self.bucket(hashes, code) == buckets)
 
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
-        """Return the sums of weights of the answers that support each code, by one transform."""
         return self._tables.supporting(self._tables.keys(answers.astype(np.int64)), weights)
 
     def products(self, answers: Answers) -> AnswerProducts:
@@ -133,7 +126,6 @@ class HashingLaw(CodeLaw):
 
     @cached_property
     def response(self) -> ResponseLaw:
-        """The randomized response over buckets."""
         return ResponseLaw(self.n_buckets, self.other_count)
 
     @property
@@ -152,12 +144,10 @@ def linear_hashes(n_classes: int, g: int) -> "LinearHashes":
 
 
 class LinearHashes:
-    r"""Sums over what reports of linear hash functions support, by Fourier transforms.
+    """Sums over what reports of linear hash functions support, by Fourier transforms over the categories' digits."""
 
-    With :math:`\hat f` the transform of the shares over the digits of the categories, the sums of each bucket by a hash
-    function a are the transform over :math:`\omega` of :math:`\hat f(\omega a)`. A multiple c a with the bucket c y
-    supports the same categories, so one function of each line is enough.
-    """
+    # With f^ the transform of the shares over digits, the sums of each bucket by a hash function a are the transform of
+    # f^(w a) over w. A multiple c a with the bucket c y supports the same: one function of each line is enough.
 
     def __init__(self, n_classes: int, g: int) -> None:
         m = number_of_digits(n_classes, g)

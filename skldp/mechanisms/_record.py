@@ -39,11 +39,7 @@ _NO_CODE, _NO_NUMBER = -1.0, -math.inf
 
 @dataclass(frozen=True)
 class _Record(RowMechanism):
-    """Base class of records whose columns are each released by a mechanism of their own.
-
-    With `n_sampled`, each row releases so many of the columns that have more than one value. They are chosen uniformly
-    and independently of the values, and the others are marked. The mark tells which columns were chosen.
-    """
+    """Base class of records whose columns are each released by a mechanism of their own, all or `n_sampled` of them."""
 
     n_sampled: int | None = field(default=None, kw_only=True)
 
@@ -68,7 +64,6 @@ class _Record(RowMechanism):
 
     @cached_property
     def exact_epsilons(self) -> tuple[float, ...]:
-        """The exact epsilon of each column."""
         return tuple(part.guarantee().epsilon for part in self.parts)
 
     @cached_property
@@ -154,10 +149,7 @@ def _released(
 
 @dataclass(frozen=True)
 class CategoricalRecord(_Record):
-    """Columns of categories, released one-hot, with one budget for the record in equal shares.
-
-    With `n_sampled`, the bits of columns that were not chosen are -1.
-    """
+    """Columns of categories, released one-hot in equal shares. With `n_sampled`, bits not chosen are -1."""
 
     # Several columns of a block stay in the cache together.
     block_cells: ClassVar[int] = 262_144
@@ -196,7 +188,6 @@ class CategoricalRecord(_Record):
         return self.parts[0].code_counts if len(self.parts) == 1 else super().code_counts
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the exact guarantee of one record with all its columns, and of one column alone."""
         return PrivacyGuarantee(
             # Every term is at most its share, so that the sum, rounded up, does not exceed the stated epsilon.
             self._spent(self.exact_epsilons),
@@ -214,13 +205,7 @@ class CategoricalRecord(_Record):
 
 @dataclass(frozen=True)
 class MixedRecord(_Record):
-    """Record of numbers and categories, each column released by its own mechanism and epsilon.
-
-    The name of a mechanism applies to all numbers, and categories are then released by randomized response, as codes. A
-    tuple names that of each column; mechanisms of categories other than ``"krr"`` release a bit for each category. A
-    column of a single category spends nothing. With `n_sampled`, codes and bits of columns that were not chosen are -1,
-    and numbers minus infinity.
-    """
+    """Record of numbers and categories; codes and bits that were not chosen are -1, numbers minus infinity."""
 
     columns: Columns
     epsilons: tuple[float, ...]

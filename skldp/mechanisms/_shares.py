@@ -84,12 +84,7 @@ _OF_PEOPLE = 1 / 3
 
 
 def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str | tuple[str, ...] = "best") -> int:
-    r"""Return how many columns to ask of each person for the least sum of predicted variances.
-
-    .. math:: \frac ms \sum_j \bigl(V_j(\varepsilon / s) + W_j\bigr)
-
-    with the worst-case variance V of a release and the variance W between people of uniform values.
-    """
+    """Return s of m columns with the least (m / s) sum_j (V_j(epsilon / s) + W_j), V of noise, W between people."""
     check_epsilon(epsilon)
     named = zip(domains, mechanism_names(mechanism, domains), strict=True)
     kinds = [(n_categories(one), one.may_be_nan, name) for one, name in named]

@@ -74,10 +74,7 @@ class Measure(ABC):
 
     @abstractmethod
     def worth(self, law: LossLattice, single: LossLattice, level: int, n_copies: int) -> Floats:
-        """Bound the contribution of a unit of mass at each position of a law of `n_copies` to the sum's measure.
-
-        The rest of the sum consists of laws of `n_copies` and single laws.
-        """
+        """Bound the contribution of a unit of mass at each position of a law of `n_copies` to the sum's measure."""
 
 
 def sum_of_copies(

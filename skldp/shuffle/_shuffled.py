@@ -165,10 +165,6 @@ def shuffled_closed_form(epsilon: float, n: int, delta: float) -> float:
     delta : float
         Delta, in (0, 1).
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -330,10 +326,7 @@ class _LossExceeded(Measure):
 
 
 def _loss_law(curve: Floats, step: float) -> LossLattice:
-    """Return the privacy losses 0, step, 2 step, ... of a symmetric pair whose delta is at least this curve.
-
-    Delta is linear in e^epsilon between these losses. The law does not include the remaining mass at the end.
-    """
+    """Return the losses 0, step, 2 step, ... of a symmetric pair whose delta is at least this curve."""
     n = curve.size - 1
     # expm1 keeps the digits for a small step.
     excess = np.expm1(step * np.arange(n + 1))

@@ -48,7 +48,6 @@ class Terms:
         return float(((self.gain[wins] - delta) / np.maximum(self.cost[wins], 1e-300)).max(initial=0.0))
 
     def delta(self, odds_excess: float) -> float:
-        """Return delta at this e^epsilon - 1."""
         return float((self.gain - odds_excess * self.cost).max(initial=0.0))
 
 

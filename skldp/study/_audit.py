@@ -53,7 +53,13 @@ class AuditResult:
         return self.claimed is not None and self.epsilon_lower > self.claimed
 
     def against(self, epsilon: float) -> "AuditResult":
-        """Return the result with another claim."""
+        """Return the result with another claim.
+
+        Parameters
+        ----------
+        epsilon : float
+            Another claimed epsilon (natural log).
+        """
         return replace(self, claimed=float(epsilon))
 
     def __str__(self) -> str:
@@ -207,9 +213,11 @@ def audit_estimator(
     Parameters
     ----------
     estimator : fitted estimator
+        Transformer to audit.
     n_trials : int, default=20_000
         Number of outputs of the audit itself.
     confidence : float, default=0.95
+        Confidence of the bound.
     **options
         Further parameters of :func:`~skldp.study.audit_epsilon`.
 
@@ -250,7 +258,9 @@ def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: floa
     epsilon : float, default=0.0
         Natural log.
     confidence : float, default=0.95
+        Confidence of the bound.
     delta : float, default=0.0
+        Delta of the claim.
 
     Returns
     -------

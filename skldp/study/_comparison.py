@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -64,13 +64,12 @@ def compare_mechanisms(
     *,
     skip_unfit: bool = False,
     n_jobs: int | None = None,
-    progress: Callable[[str, int, int], object] | None = None,
+    verbose: bool = False,
 ) -> "MechanismComparison":
     """Run :func:`~skldp.study.privacy_utility_curve` for every mechanism, and the baselines once.
 
     `names` are keys of ``FEATURE_MECHANISMS`` or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are
-    not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `progress` is called as
-    ``progress(name, done, total)`` after each fit.
+    not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `verbose` shows progress.
     """
     names = list(names)
     if not names:
@@ -79,8 +78,6 @@ def compare_mechanisms(
     X, n_clipped = data.scaled()
     kind = KFold if data.task == "regression" else StratifiedKFold
     folds = kind(settings.folds, shuffle=True, random_state=0)
-    per_curve = settings.folds * (settings.repeats * len(settings.epsilons) + 1)
-    total, done = per_curve * len(names) + settings.folds, 0
     curves: dict[str, PrivacyUtilityCurve] = {}
     left_out: dict[str, str] = {}
     first_error: ValueError | None = None
@@ -88,12 +85,7 @@ def compare_mechanisms(
         # The result holds both epsilons; its caption names the seed, small groups and clipped values.
         for category in (PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning, OutOfDomainWarning):
             warnings.simplefilter("ignore", category)
-        for name, (pipeline, param_names) in plans.items():
-
-            def count(part: int, _: int, name: str = name, before: int = done) -> None:
-                if progress is not None:
-                    progress(name, before + part, total)
-
+        for i, (name, (pipeline, param_names)) in enumerate(plans.items(), 1):
             try:
                 curves[name] = privacy_utility_curve(
                     pipeline,
@@ -108,7 +100,7 @@ def compare_mechanisms(
                     # The clean baseline is fitted once, with the first curve.
                     clean_estimator=None if curves else clean_model(data),
                     seed=settings.seed,
-                    progress=count,
+                    verbose=verbose and f"{name} ({i} of {len(plans)}), fits",
                 )
             except StudyInputError:
                 raise
@@ -118,7 +110,6 @@ def compare_mechanisms(
                 first_error = first_error or error
                 # The text of another library may contain a value.
                 left_out[name] = f"it raised {type(error).__name__}; study {name} alone to see the error."
-            done += per_curve + (settings.folds if [*curves] == [name] else 0)
     if first_error is not None and not curves:
         raise first_error
     first = next(iter(curves.values()))

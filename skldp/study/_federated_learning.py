@@ -65,6 +65,7 @@ def federated_learning(
           with the full budget in each round. An anonymiser mixes the messages of the clients.
         - ``"anonymised weights"``: every weight of the model after the client's own step, as LDP-FL does.
     mechanism : transformer with `epsilon`, default=None
+        Mechanism of the data that `perturbs` names.
     label_mechanism : label transformer with `epsilon`, default=None
         Releases the labels once. Without a `mechanism` it takes `epsilon`, else it keeps its own epsilon.
     epsilon : float, default=1.0

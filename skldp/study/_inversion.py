@@ -102,6 +102,7 @@ def audit_inversion(
         Possible inputs, all different: word vectors, records of a table, or labels. A :class:`~skldp.TablePrivatizer`
         needs a frame of the kind that it was fitted on.
     n_trials : int, default=10_000
+        Number of trials.
     confidence : float, default=0.95
         Joint confidence of all intervals.
     attacks : dict of str to callable, default=None

@@ -11,7 +11,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,6 @@ class Plan:
         return {history: True for history, admitted in zip(self.histories, easy, strict=True) if admitted}
 
     def undecided(self, connection: Connection, decided: dict[Fingerprint, bool]) -> dict[Fingerprint, History]:
-        """Return the histories that are not decided."""
         pairs = zip(self.histories, self.members.tolist(), strict=True)
         members = {history: number for history, number in pairs if history not in decided}
         return recorded_histories(connection, members, self.cache.release) if members else {}
@@ -209,9 +208,8 @@ class Answering:
         self._open: tuple[dict[Fingerprint, History], LedgerCache] | None = None
 
     def run(self) -> LedgerAnswers:
-        """Return the answers after their commit."""
         for left in range(_ATTEMPTS, -1, -1):
-            answers = self._state.store.retry(self._attempt if left else self._last_attempt)
+            answers = self._state.store.retry(partial(self._attempt, last=not left))
             if answers is not None:
                 return answers
             # Other calls may commit during the search; the next attempt sees their answers.
@@ -220,10 +218,7 @@ class Answering:
             self._decisions |= self._state.decided(histories, self._call.query, cache, self._workers)
         raise AssertionError("the last attempt decides within its transaction")
 
-    def _last_attempt(self) -> LedgerAnswers | None:
-        return self._attempt(last=True)
-
-    def _attempt(self, *, last: bool = False) -> LedgerAnswers | None:
+    def _attempt(self, *, last: bool) -> LedgerAnswers | None:
         """Answer the call in one transaction; unless `last`, return None if histories must be decided before it."""
         state, call, release = self._state, self._call, None
         with state.transaction(write=True, settings=call.settings) as connection:

@@ -143,7 +143,6 @@ class Digest:
 
     @property
     def value(self) -> str:
-        """Hash of the content added so far, in hexadecimal."""
         return self._hash.hexdigest()
 
 

@@ -73,6 +73,7 @@ def bitrand(
     bounds : (low, high)
         Arrays of shape (n_features,).
     n_bits : int, default=10
+        Bits of a number, with its sign.
     n_integer_bits : int or "auto", default="auto"
         "auto" is the least that holds the bounds.
     calibration : {"published", "exact"}, default="published"
@@ -81,6 +82,7 @@ def bitrand(
     n_sampled_features : int, "auto", "all" or None, default=None
         Features released per record.
     debias : bool, default=False
+        Whether releases are unbiased, which needs ``calibration="exact"``.
 
     Returns
     -------
@@ -129,9 +131,14 @@ def latent(
     n_sampled_features: int | str | None = None,
     debias: bool = False,
 ) -> "BitFlip":
-    """Make a LATENT release; parameters as for :func:`bitrand`.
+    """Return the mechanism of a LATENT release.
 
     Its guarantee also shows the epsilon that the BitRand paper calls corrected.
+
+    Parameters
+    ----------
+    epsilon, bounds, n_bits, n_integer_bits, calibration, alpha, n_sampled_features, debias : optional
+        As of :func:`bitrand`.
 
     Examples
     --------
@@ -162,10 +169,15 @@ def ome(
     n_sampled_features: int | str | None = None,
     debias: bool = False,
 ) -> "BitFlip":
-    """Make an OME release; parameters as for :func:`bitrand`.
+    """Return the mechanism of an OME release.
 
     Its guarantee also shows the epsilon that the BitRand paper calls corrected: as printed, which is negative for
     alpha > 1, and its magnitude, which is what the paper plots.
+
+    Parameters
+    ----------
+    epsilon, bounds, n_bits, n_integer_bits, calibration, alpha, n_sampled_features, debias : optional
+        As of :func:`bitrand`.
 
     Examples
     --------

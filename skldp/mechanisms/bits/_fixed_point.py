@@ -153,7 +153,7 @@ class FixedPoint:
     def encode(
         self, values: npt.ArrayLike, out: np.ndarray | None = None, scratch: np.ndarray | None = None
     ) -> np.ndarray:
-        """Encode numbers, rounding magnitudes down and saturating them.
+        """Return the codes of numbers, with magnitudes rounded down and saturated.
 
         Parameters
         ----------
@@ -163,10 +163,6 @@ class FixedPoint:
             Same shape; None allocates one of `code_dtype`.
         scratch : ndarray, default=None
             Shape and dtype of `values`, overwritten; may be `values` itself.
-
-        Returns
-        -------
-        ndarray of unsigned integers, same shape
 
         Raises
         ------
@@ -194,17 +190,14 @@ class FixedPoint:
         return codes
 
     def decode(self, codes: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-        """Return the numbers of codes.
+        """Return the numbers of codes, rounded where the type holds fewer bits.
 
         Parameters
         ----------
         codes : array-like of unsigned integers
+            Codes of numbers.
         dtype : dtype, default=float64
-
-        Returns
-        -------
-        ndarray, same shape
-            A magnitude with more bits than the type holds is rounded.
+            Type of the numbers.
         """
         code = np.asarray(codes).astype(np.uint64)
         top = np.uint64(1 << (self.n_bits - 1))

@@ -101,7 +101,13 @@ class _LatticeNoise(UnitMechanism):
         return self.step**2 * (self._noise_variance + 0.25), 0.0, 0.0
 
     def log_likelihood(self, output: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
-        """Return the log probability of each output for each input; minus infinity off the lattice."""
+        """Return the log probability of each output for each input; minus infinity off the lattice.
+
+        Parameters
+        ----------
+        output, x : array-like of float
+            Released numbers, and true ones in [-1, 1].
+        """
         below, up = _position(unit_values(x), self.lattice_exponent)
         point = np.ldexp(np.asarray(output, dtype=np.float64), self.lattice_exponent)
         part = up * 2.0**-64

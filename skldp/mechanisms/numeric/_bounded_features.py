@@ -69,12 +69,7 @@ def mean_sampled_variance(mechanism: UnitMechanism, n_features: int, n_sampled: 
 
 @dataclass(frozen=True)
 class BoundedFeatures(SampledFeatures):
-    r"""Rows of numbers within bounds, released by a mechanism for [-1, 1].
-
-    Feature j has centre :math:`c_j` and half-width :math:`r_j`. A released one is
-    :math:`c_j + r_j \frac{d}{k} M((x_j - c_j) / r_j)`, the others are :math:`c_j`, which is unbiased. The mapping
-    back is the same for all inputs and cannot leak.
-    """
+    """Rows of numbers of center c and half-width r, released as c + r (d / k) M((x - c) / r)."""
 
     mechanism: UnitMechanism
     low: tuple[float, ...] = field(repr=False)
@@ -106,7 +101,6 @@ class BoundedFeatures(SampledFeatures):
 
     @property
     def worst_variance(self) -> Floats:
-        """The largest variance of each feature."""
         return self.radius**2 * worst_sampled_variance(self.mechanism, self.n_outputs, self.n_sampled)
 
     def guarantee(self) -> PrivacyGuarantee:
@@ -198,10 +192,7 @@ NUMERIC_MECHANISMS = (*_ALONE, *JOINT_MECHANISMS)
 def number_of_sampled_features(
     n_sampled: Any, mechanism: str, epsilon: float, n_features: int, prior: tuple[float, ...] = ()
 ) -> int:
-    """Resolve ``"auto"``, ``"all"`` or a number into how many features are released.
-
-    ``"auto"`` is one for each 2.5 of epsilon (Wang et al., ICDE 2019, Equation 12) or one more, by variance.
-    """
+    """Resolve "auto" (one per 2.5 of epsilon or one more: Wang et al., ICDE 2019, Eq. 12), "all" or a number."""
     if isinstance(n_sampled, str) and n_sampled in ("auto", "all"):
         if n_sampled == "all" or mechanism in JOINT_MECHANISMS:
             return n_features
@@ -242,10 +233,7 @@ def best_mechanism(
     prior: tuple[float, ...] = (),
     with_points: bool = False,
 ) -> tuple[str, UnitMechanism, int]:
-    """Return the mechanism with the least worst-case variance of a feature, or mean variance under a prior.
-
-    The answers of the law on points identify neither squares nor distributions, so it is a candidate only if asked for.
-    """
+    """Return the mechanism with the least worst-case variance of a feature, or mean variance under a prior."""
     best = None
     for name in NUMERIC_MECHANISMS:
         if name == "ldp_fl" or (name == "gaussian" and delta == 0) or (name == "points" and not with_points):
@@ -276,14 +264,11 @@ _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 
 @dataclass(frozen=True)
 class NumberOrMissing(RowMechanism):
-    r"""Mechanism of one number within bounds that may be missing, which is NaN.
+    """Mechanism of one number within bounds that may be missing, which is NaN."""
 
-    A missing number is answered as missing for `told_count` of 2^64 words, another for `hidden_count`. Otherwise the
-    answer is that of `unit` to the number, or to 0. With chances p and q, the worst-case loss is the largest of
-
-    .. math:: \ln \frac pq, \quad \ln \frac{1 - q}{1 - p} + \max_{x, z} \ln \frac{P(M(x) = z)}{P(M(0) = z)},
-              \quad \varepsilon_M.
-    """
+    # A missing number is answered as missing for p = `told_count` of 2^64 words, another for q = `hidden_count`, else
+    # by M to the number or 0. The loss is the largest of ln(p / q), ln((1 - q) / (1 - p)) + max ln(P(M(x) = z) / P(M(0)
+    # = z)) and epsilon of M.
 
     values: Column
     unit: UnitMechanism
@@ -308,7 +293,6 @@ class NumberOrMissing(RowMechanism):
 
     @property
     def domain(self) -> Column:
-        """The number, or none."""
         return self.values
 
     @property
@@ -318,7 +302,6 @@ class NumberOrMissing(RowMechanism):
 
     @cached_property
     def number(self) -> BoundedFeatures:
-        """The release of the number alone."""
         low, high = self.values.ends
         return BoundedFeatures(self.unit, (low,), (high,), n_sampled=1, stated=self.stated)
 
@@ -358,10 +341,9 @@ class NumberOrMissing(RowMechanism):
         there = workspace.take("there", rows.shape, out.dtype)
         there[...] = np.where(missing, self.values.center, rows)
         self.number._draw(there, noise, out, workspace)
-        words = workspace.take("words", rows.shape, np.uint16)
         told, hidden = (workspace.take(name, rows.shape, bool) for name in ("told", "hidden"))
-        bernoulli(noise, self.told_count, told, words)
-        bernoulli(noise, self.hidden_count, hidden, words)
+        bernoulli(noise, self.told_count, told, workspace)
+        bernoulli(noise, self.hidden_count, hidden, workspace)
         out[np.where(missing, told, hidden)] = np.nan
 
 

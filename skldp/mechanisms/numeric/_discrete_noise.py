@@ -40,11 +40,7 @@ _PROPOSALS = (1, 1, 1, 8)
 
 
 def discrete_laplace(scale: int, size: int, noise: Noise) -> Ints:
-    r"""Draw integers z with probability :math:`\tanh(1 / 2s)\, e^{-|z| / s}`.
-
-    The magnitude is :math:`\lfloor -s \ln U \rfloor`, which is at least k with probability :math:`e^{-k / s}`
-    exactly; it gets a fair sign, and the pair (minus, 0) is redrawn.
-    """
+    """Draw integers z with probability tanh(1 / 2s) exp(-|z| / s): magnitude floor(-s ln U) and a fair sign."""
     check_integer("The scale", scale, least=1, most=_LARGEST_SCALE)
     words = noise.words(size)
     drawn = _signed_geometric(words, scale, noise)
@@ -59,11 +55,7 @@ def discrete_laplace(scale: int, size: int, noise: Noise) -> Ints:
 
 
 def discrete_gaussian(sigma: int, size: int, noise: Noise) -> Ints:
-    r"""Draw integers z with probability proportional to :math:`e^{-z^2 / 2 \sigma^2}`.
-
-    A discrete Laplace z of scale :math:`\sigma` is kept if an exponential variable is at least
-    :math:`(|z| - \sigma)^2 / 2 \sigma^2`, else redrawn.
-    """
+    """Draw z with probability ~ exp(-z^2 / 2 sigma^2): a discrete Laplace, kept by an exponential coin."""
     check_integer("The scale", sigma, least=1, most=_LARGEST_SCALE)
     drawn = np.empty(size, dtype=np.int64)
     missing = np.arange(size)
@@ -87,10 +79,7 @@ def _is_odd(words: Words) -> Bools:
 
 
 def _log_uniform(words: Words, noise: Noise) -> tuple[Floats, dict[int, int]]:
-    """Return ln U within the bound, and the 64 further bits of the few small U that need them.
-
-    U lies in the cell of width 2^-63 that the high bits of a word name, or in one of width 2^-127 inside it.
-    """
+    """Return ln U within the bound, and the 64 further bits of the few small U that need them."""
     u = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
     further = {}
     small = np.flatnonzero(u < _LEAST_FAST)

@@ -39,11 +39,9 @@ _MARGINS, _SEEN, _LEAST = (2.0**-21, 2.0**-17, 2.0**-12), 1e-6, 1e-6
 
 @dataclass(frozen=True)
 class Points(UnitLawMechanism):
-    """The best law of one number: rounded to points, with answers from a linear program.
+    """The best law of one number: rounded to points, with answers from a linear program; below 0.25 it is Duchi's."""
 
-    Epsilon is at most 8, and below 0.25 the law is Duchi's. A prior has weights of equal bins of [-1, 1], and counts as
-    its mean with its mirror image; without it the worst case is least. Sums and means of the integers are exact.
-    """
+    # Epsilon is at most 8. A prior has weights of equal bins of [-1, 1] and counts as its mean with its mirror image.
 
     prior: tuple[float, ...] = ()
 

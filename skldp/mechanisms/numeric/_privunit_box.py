@@ -18,13 +18,10 @@ from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 @dataclass(frozen=True)
 class PrivUnitBox(JointMechanism):
-    r"""Several numbers in [-1, 1], released as one vector of the ball around their box.
+    """Several numbers in [-1, 1], released by PrivUnit as one vector of the ball of radius sqrt(d) around their box."""
 
-    The box lies in the ball of radius :math:`R = \sqrt d`, whose vectors are released by PrivUnit. With the second
-    moments a along a direction and b across it, the variance of one value x is :math:`R^2 b + (a - b - 1) x^2`, and the
-    mean of a product of two values is :math:`a - b` times theirs. The cap of least variance has :math:`a - b = 1` but
-    for a billionth. The guarantee is PrivUnit's: proved for the law of real numbers, not from integers.
-    """
+    # With second moments a along and b across a direction, the variance of a value x is d b + (a - b - 1) x^2; a - b is
+    # 1 but for a billionth. The guarantee is PrivUnit's: proved for the law of real numbers, not from integers.
 
     _fewest: ClassVar[int] = 2
 
@@ -35,7 +32,6 @@ class PrivUnitBox(JointMechanism):
 
     @cached_property
     def inner(self) -> PrivUnitBall:
-        """The mechanism of the ball."""
         return PrivUnitBall(int(self.n_values), float(self.epsilon), math.sqrt(self.n_values))
 
     @cached_property

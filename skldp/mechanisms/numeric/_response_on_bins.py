@@ -45,10 +45,7 @@ def refined_prior(prior: tuple[float, ...] | None) -> Floats:
 
 @lru_cache(maxsize=64)
 def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    """Return the bins and answers of randomized response with the least expected square error.
-
-    Each answer depends on its bin alone. Ghazi et al., ICLR 2023, Theorem 1 and Algorithm 2.
-    """
+    """Return the bins and answers of least expected square error (Ghazi et al., ICLR 2023, Algorithm 2)."""
     zeroth, first, second, edges = _moments(refined_prior(prior))
     other = math.exp(-epsilon)
     # Weighted moments, best answer and its loss of every interval between two edges.
@@ -71,9 +68,9 @@ def best_bins(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
 
 @lru_cache(maxsize=64)
 def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
-    """Return the knots of unbiased randomized response of least variance (Badanidiyuru et al., NeurIPS 2023)."""
-    # With answers a_j = (v_j - q S) / (p - q) and -S^2 = min_lambda lambda^2 - 2 lambda S, dynamic programming and the
-    # choice of lambda alternate. The variance is a seventh above that of any law.
+    """Return the knots of unbiased randomized response with the least variance (Badanidiyuru et al., NeurIPS 2023)."""
+    # With answers a_j = (v_j - q S) / (p - q) and -S^2 = min over l of l^2 - 2 l S, dynamic programming and the choice
+    # of l alternate. The variance is a seventh above the least of any law.
     mass = refined_prior(prior)
     zeroth, first, second, edges = _moments(mass)
     mean, square = float(first[-1]), float(second[-1])
@@ -89,8 +86,8 @@ def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
         if best is not None and 2 * q / (p - q) ** 2 + (square - mean**2) / (p - q) - square > best.expected_loss:
             break
         turned: set[float] = set()
-        for sum_of_knots in (-k / 2, 0.0, k / 2):
-            knots = None
+        for start in (-k / 2, 0.0, k / 2):
+            sum_of_knots, knots = start, None
             # Each turn lowers the loss, but for rounding; from where an earlier start has been it goes the same way.
             while sum_of_knots not in turned and len(turned) < _MOST_TURNS:
                 turned.add(sum_of_knots)
@@ -151,11 +148,7 @@ _MOST_PARTS = 1024
 
 @dataclass(frozen=True)
 class ResponseOnBins(RowMechanism):
-    """Randomized response on bins, or unbiased on knots to which a number is rounded at random.
-
-    `prior` has public probabilities of at most 1,024 equal parts of the bounds; None is uniform. Ghazi et al.,
-    "Regression with label differential privacy", ICLR 2023, Theorem 1.
-    """
+    """Randomized response on bins (Ghazi et al., ICLR 2023, Theorem 1), or unbiased on knots."""
 
     epsilon: float
     low: float = field(repr=False)
@@ -178,7 +171,6 @@ class ResponseOnBins(RowMechanism):
 
     @cached_property
     def inner(self) -> RandomizedResponse:
-        """The randomized response over the answers."""
         return RandomizedResponse(float(self.epsilon), len(self.unit_bins.answers))
 
     @property
@@ -203,7 +195,6 @@ class ResponseOnBins(RowMechanism):
 
     @property
     def expected_loss(self) -> float:
-        """The mean square error of an answer under the prior."""
         return float(self.domain.radius[0] ** 2 * self.unit_bins.expected_loss)
 
     @property

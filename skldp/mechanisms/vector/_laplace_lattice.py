@@ -47,10 +47,7 @@ _FLOATS = _Arithmetic(np.log, np.cos, np.sin, 2 * math.pi, 2.0**-53, 2.0**-53)
 
 
 def noisy_points(rows: Floats, noise: Noise, scale: Fraction, step: float) -> Floats:
-    r"""Return the nearest lattice points of rows with noise of density proportional to :math:`e^{-\|z\| / scale}`.
-
-    Shapes: rows (n, d); returns (n, d), multiples of `step`, a power of two.
-    """
+    """Return the nearest lattice points (n, d) of rows with noise of density proportional to exp(-||z|| / scale)."""
     (n, d), in_steps = rows.shape, scale / Fraction(step)
     words = noise.words((n, n_words(d)))
     with np.errstate(all="ignore"):

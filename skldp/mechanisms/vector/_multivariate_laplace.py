@@ -40,10 +40,7 @@ def gaussians(
     workspace: Workspace | None = None,
     out: npt.NDArray[np.floating] | None = None,
 ) -> npt.NDArray[np.floating]:
-    """Independent standard normal numbers: Box and Muller's transform of words of the type's own length.
-
-    Both numbers of a pair are in one row, so that every row has its own words.
-    """
+    """Draw standard normal numbers by Box and Muller's transform of words; both of a pair are in one row."""
     n, d = shape
     half = (d + 1) // 2
     workspace = Workspace() if workspace is None else workspace
@@ -80,10 +77,7 @@ def gaussians(
 
 
 def unit_rows(values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Divide rows by their norms, in double precision; a row of zeros stays as it is.
-
-    Shapes: values (n, d); returns (n, d).
-    """
+    """Divide rows (n, d) by their norms, in double precision; a row of zeros stays as it is."""
     rows = values.astype(np.float64)
     norms = scaled_norms(rows)
     rows /= np.where(norms > 0, norms, 1.0)[:, None]
@@ -115,13 +109,7 @@ def round_steps(values: np.ndarray, step: float) -> np.ndarray:
 
 
 def cap_probability(height: float, d: int) -> float:
-    r"""Return the probability that a uniform point of the unit sphere lies within a height of one pole's top.
-
-    .. math:: c = \tfrac12 I_{1 - \gamma^2}\bigl(\tfrac{d-1}{2}, \tfrac12\bigr), \quad \gamma = 1 - h
-
-    Against 40 digits it is off by at most 1.6e-11 up to d = 1,000,000; ``scipy.special.betainc`` is so from scipy 1.12
-    on.
-    """
+    """Return c = I_{1 - g^2}((d - 1) / 2, 1/2) / 2 with g = 1 - height; off by at most 1.6e-11 up to d = 1,000,000."""
     if d < 2:
         raise ValueError(f"d must be at least 2; got {d!r}.")
     if not 0 < height <= 1:
@@ -199,21 +187,11 @@ def _continued_fraction(a: float, x: float) -> float:
 
 @dataclass(frozen=True)
 class MultivariateLaplace(RowMechanism):
-    r"""Multivariate Laplace mechanism, with noise of density proportional to :math:`e^{-\varepsilon \|z\| / \Delta}`.
+    """Noise of density ~ exp(-epsilon ||z|| / sensitivity), exact on a lattice (Feyisetan et al., WSDM 2020)."""
 
-    Epsilon is per unit of Euclidean distance between two inputs, and the `sensitivity` :math:`\Delta` the distance here
-    per unit of theirs. Rows longer than the radius are scaled to it. A `vocabulary` has public vectors, the nearest of
-    which replaces the noisy one. :math:`(d + 1) \Delta^2 / \varepsilon^2` is the variance of a coordinate.
-
-    The release is the nearest point of a lattice that depends on d, epsilon and the sensitivity alone. It is the point
-    of the real numbers: where the bits that were drawn, or floats, leave it open, more bits are drawn and the
-    computation is repeated in more digits. A release therefore has exactly the probability of its cell under the
-    density.
-
-    Feyisetan, Balle, Drake and Diethe, "Privacy- and utility-preserving textual analysis via calibrated multivariate
-    perturbations", WSDM 2020. Feyisetan and Kasiviswanathan, "Private release of text embedding vectors", 2021, Claim
-    3 and its footnote.
-    """
+    # The release is the lattice point nearest to the point of the real numbers: where the bits drawn, or floats, leave
+    # it open, more bits and digits decide. Its probability is exactly that of its cell. Feyisetan and Kasiviswanathan,
+    # 2021, Claim 3 and its footnote, have the law of the norm.
 
     n_features: int
     epsilon: float

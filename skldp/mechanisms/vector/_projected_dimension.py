@@ -19,7 +19,7 @@ def default_width(d: int) -> float:
 
 
 def projected_dimension(d: int, beta: float, delta: float, width: float | None = None) -> int:
-    r"""Return the number of dimensions m to project to.
+    r"""Return the number of dimensions m to project to, from 1 to d.
 
     Parameters
     ----------
@@ -31,11 +31,6 @@ def projected_dimension(d: int, beta: float, delta: float, width: float | None =
         In (0, 1).
     width : float, default=None
         Gaussian width of the vectors; None is ``default_width``.
-
-    Returns
-    -------
-    int
-        From 1 to d.
 
     Notes
     -----
@@ -63,32 +58,16 @@ def projected_dimension(d: int, beta: float, delta: float, width: float | None =
 
 
 def gordon_delta(m: int, beta: float, width: float) -> float:
-    r"""Bound the probability, over the draw of a Gaussian Phi of m rows, of a stretch above 1 + beta.
-
-    `width` is the Gaussian width :math:`\omega` of the set S of DIRECTIONS of the differences of two records. Gordon's
-    inequality and Gaussian concentration give
-
-    .. math:: P\Bigl(\sup_{u \in S} \|\Phi u\| > 1 + \beta\Bigr) \le e^{-(\beta \sqrt m - \omega(S))^2 / 2},
-
-    so that m of :func:`projected_dimension` has the failure probability :math:`\sqrt\delta`, not :math:`\delta`.
-    Lemma 4 of the paper takes for S the set of differences itself. For vectors in an open set, however small, S is the
-    whole sphere and its width about :math:`\sqrt d`.
-    """
+    """Bound P(stretch > 1 + beta) <= exp(-(beta sqrt(m) - width)^2 / 2), the width being that of DIRECTIONS."""
+    # The m of projected_dimension therefore fails with probability sqrt(delta), not delta: Lemma 4 takes the set of the
+    # differences. In an open set, directions are the whole sphere, of width about sqrt(d).
     margin = beta * math.sqrt(m) - width
     return math.exp(-margin * margin / 2) if margin > 0 else 1.0
 
 
 def union_delta(m: int, beta: float, n_vectors: int) -> float:
-    r"""Bound the probability, over the draw of a Gaussian Phi of m rows, of a stretch above 1 + beta in a finite set.
-
-    For one unit vector, :math:`m \|\Phi u\|^2` is a chi-square variable of m degrees of freedom. All pairs of the
-    vectors, which are chosen independently of Phi, together:
-
-    .. math:: \delta \le \binom{n}{2} P(\chi^2_m > m (1 + \beta)^2), \qquad
-              P(\chi^2_{2 k} > 2 t) = e^{-t} \sum_{j < k} \frac{t^j}{j!}
-
-    Odd m has the tail of m + 1 degrees of freedom at :math:`m (1 + \beta)^2`, which is larger. Rounded up.
-    """
+    """Bound P(stretch > 1 + beta) of n vectors by (n choose 2) P(chi^2_m > m (1 + beta)^2), rounded up."""
+    # P(chi^2_2k > 2 t) = e^-t sum_{j < k} t^j / j!; odd m has the larger tail of m + 1 degrees of freedom.
     check_dimension(m, least=1)
     check_integer("n_vectors", n_vectors, least=2)
     check_positive("beta", beta)

@@ -29,7 +29,6 @@ _ROUNDING = 1 + 2.0**-48
 
 
 def next_prime(least: int) -> int:
-    """Return the least prime of at least this size."""
     prime = max(least, 2)
     while not is_prime(prime):
         prime += 1
@@ -59,14 +58,7 @@ def degree_of(n_columns: int, prime: int) -> int:
 
 
 def polynomial_rows(first: int, n_columns: int, m: int) -> Ints:
-    r"""Return the rows of the entries of columns: in band b, the value at b of the polynomial of the digits of j.
-
-    Two polynomials of degree D agree at D places at most, so two columns share at most D rows.
-
-    Shapes: returns (q, n_columns).
-
-    DeVore, "Deterministic constructions of compressed sensing matrices", Journal of Complexity, 2007.
-    """
+    """Return rows (q, n_columns) of entries, of which two columns share few (DeVore, Journal of Complexity, 2007)."""
     prime = check_square_of_prime(m)
     left = np.arange(first, first + n_columns)
     places = np.arange(prime)[:, None]
@@ -85,15 +77,9 @@ def coherent_stretch(k: int, n_bands: int, shared: int, entry: float) -> float:
 
 
 def support_stretch(m: int, d: int, k: int, delta: float) -> float:
-    r"""Bound the stretch of unit vectors with k non-zero values by a Gaussian Phi, but for a chance of delta.
-
-    The largest singular value of m by k independent standard normal numbers exceeds :math:`\sqrt m + \sqrt k + t` with
-    a chance of at most :math:`e^{-t^2 / 2}`, and there are at most :math:`(e d / k)^k` sets of k columns:
-
-    .. math:: 1 + \frac{\sqrt k + \sqrt{2 k \ln(e d / k) + 2 \ln(1 / \delta)}}{\sqrt m}
-
-    Davidson and Szarek, "Local operator theory, random matrices and Banach spaces", 2001, Theorem II.13.
-    """
+    """Bound the stretch of unit vectors of k non-zero values, but for a chance of delta (Davidson and Szarek, 2001)."""
+    # 1 + (sqrt(k) + sqrt(2 k ln(e d / k) + 2 ln(1 / delta))) / sqrt(m): a singular value of m by k normal numbers
+    # exceeds sqrt(m) + sqrt(k) + t with chance exp(-t^2 / 2), Theorem II.13, for each of (e d / k)^k sets of columns.
     for number in (m, d, k):
         check_dimension(number, least=1)
     check_fraction("delta", delta)
@@ -116,7 +102,6 @@ def entry_size(n_bands: int) -> float:
 
 
 def draw_codes(stream: Noise, n_columns: int, m: int) -> npt.NDArray[np.unsignedinteger]:
-    r"""Draw columns."""
     rows = np.stack([band.start + stream.integers(band.stop - band.start, n_columns) for band in _bands(m)])
     return _signed(stream, rows, m)
 
@@ -141,10 +126,7 @@ def _signs(codes: npt.NDArray[np.unsignedinteger], m: int, size: Any) -> Any:
 def project_sparse(
     values: Any, codes: npt.NDArray[np.unsignedinteger], m: int, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Project sparse rows: as many additions as they have entries, times those of a column.
-
-    Shapes: values (n, d), codes (d, n_bands), out (n, m); returns (n, m).
-    """
+    """Project rows (n, d) by codes (d, n_bands) into `out` (n, m); the cost is that of non-zero entries."""
     rows = values.tocsr()
     n_bands = codes.shape[1]
     projected = np.empty((rows.shape[0], m), dtype=values.dtype) if out is None else out
@@ -164,10 +146,7 @@ def project_sparse(
 
 
 def code_gram(codes: npt.NDArray[np.unsignedinteger], m: int) -> Floats:
-    r"""Return :math:`\Phi \Phi^\top`, counted in integers.
-
-    Shapes: codes (d, n_bands); returns (m, m).
-    """
+    """Return Phi Phi' of shape (m, m) for codes (d, n_bands), counted in integers."""
     signs = _signs(codes, m, np.int64(1))
     counts: Floats = (signs @ signs.T).toarray().astype(np.float64)
     return counts * entry_size(codes.shape[1]) ** 2
@@ -187,16 +166,11 @@ _PAIR_SLACK = 1e-5
 
 @dataclass(frozen=True)
 class RandomProjection:
-    r"""Public random matrix Phi of shape (m, d), determined by its seed, in single precision.
+    """Public random matrix Phi of shape (m, d), determined by its seed, in single precision."""
 
-    - ``"gaussian"``: independent entries from :math:`N(0, 1 / m)`;
-    - ``"sparse"``: in every column :math:`s = \lceil \sqrt m \rceil` entries :math:`\pm 1 / \sqrt s`, one in each of s
-      bands of rows (Kane and Nelson's block construction);
-    - ``"polynomial"``: such columns, of which no two share many rows (DeVore's construction, with random signs);
-    - ``"orthonormal"``: orthonormal rows, scaled by :math:`\sqrt{d / m}`.
-
-    A Gaussian Phi of more than 2^25 numbers is drawn again at every use, in blocks of columns with their own streams.
-    """
+    # "gaussian": independent N(0, 1 / m); "sparse": s = ceil(sqrt(m)) entries +-1 / sqrt(s) a column, one in each of s
+    # bands (Kane and Nelson); "polynomial": such columns that share few rows (DeVore); "orthonormal": rows, times
+    # sqrt(d / m).
 
     n_features: int
     n_components: int
@@ -272,7 +246,6 @@ class RandomProjection:
                 start, waiting = columns.stop, []
 
     def apply(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Project rows."""
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
         if out is None:
@@ -296,7 +269,6 @@ class RandomProjection:
 
     @cached_property
     def gram(self) -> Floats:
-        r""":math:`\Phi \Phi^\top`, in double precision."""
         if self.has_sparse_columns:
             return code_gram(self._codes, self.n_components)
         total = np.zeros((self.n_components, self.n_components))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skldp._checks import did_you_mean
 from skldp.domains._column import Column
 from skldp.estimators._column_encoder import ColumnEncoder, encoded_names
 from skldp.estimators._schema import read_schema, schema_by_column
@@ -36,7 +37,8 @@ class DeclaredTable:
             is_name = isinstance(target, str | int)
             given = by_column.pop(target, None) if is_name else target
             if given is None:
-                raise ValueError(f"target must be a column of the schema, or its domain; got {target!r}.")
+                near = did_you_mean(target, by_column)
+                raise ValueError(f"target must be a column of the schema, or its domain; got {target!r}.{near}")
             if of_classes and isinstance(given, list):
                 given = Column(values=tuple(given))
             name = target if is_name else "target"
