@@ -24,7 +24,7 @@ from skldp.estimators._private_model import model_of
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
-from skldp.mechanisms._shares import number_of_sampled_columns
+from skldp.mechanisms._record import number_of_sampled_columns
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism, worst_sampled_variance

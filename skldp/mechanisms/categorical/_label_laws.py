@@ -18,8 +18,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
 from skldp.mechanisms.categorical._frequency import checked_prior
 from skldp.mechanisms.categorical._randomized_response import CodeMechanism, RandomizedResponse
-from skldp.mechanisms.numeric._additive import Laplace
-from skldp.mechanisms.numeric._discrete_noise import discrete_laplace
+from skldp.mechanisms.numeric._additive import Laplace, discrete_laplace
 
 # Margin by which the label-Laplace integral is rounded down; it is computed to at least DIGITS digits.
 _INTEGRAL_ERROR = Decimal(10) ** -40
