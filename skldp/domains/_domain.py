@@ -235,7 +235,8 @@ class Box(Domain):
 
     def _ends_of(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds in a type, as single numbers if all features share them."""
-        low, high = round_inward(*(self.ends if self.shared is None else map(np.asarray, self.shared)), dtype)
+        low, high = map(np.asarray, self.shared or self.ends)
+        low, high = round_inward(low, high, dtype)
         if not (low <= high).all():
             raise ValueError(f"Bounds must include a number of the type of the rows; got rows of {dtype}.")
         ends = self._ends_by_type[dtype] = low[()], high[()]

@@ -84,7 +84,8 @@ def _magnitude_losses(losses: Floats, one: Words, other: Words) -> Floats:
             chosen = _with_bit(best, bit, *digits).transpose(2, 3, 0, 1, 4)
             after += [_with_bit(chosen, to, *others) + loss[bit, to] for to in range(2)]
         best = reduce(np.maximum, after).transpose(2, 3, 0, 1, 4)
-    return best[1, 1, 1, 1]
+    worst: Floats = best[1, 1, 1, 1]
+    return worst
 
 
 def _with_bit(best: Floats, bit: int, first: Bools, last: Bools) -> Floats:
