@@ -21,11 +21,7 @@ VARIANTS = ("pm", "sub", "opt", "square_wave")
 
 @dataclass(frozen=True)
 class LatticeLaw(UnitLaw):
-    """Piecewise law on a lattice of cells of weight `base`, with `extra` weight in an interval around x.
-
-    A word without its lowest bit is redrawn until it is below ``n_cells * base + n_inner * extra``. The answer is the
-    number of a cell; cells are ``2**step_exponent`` wide, and the middle one is at 0.
-    """
+    """Piecewise law: cells of weight `base`, with `extra` in an interval around x. The answer is a cell's number."""
 
     name: ClassVar[str] = "lattice"
     n_cells: int
@@ -47,7 +43,6 @@ class LatticeLaw(UnitLaw):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Weights of a cell inside the inner interval and of one outside."""
         return self.base + self.extra, self.base
 
     def draw(self, x: float, words: Iterator[int]) -> int:
@@ -64,7 +59,6 @@ class LatticeLaw(UnitLaw):
         return start + (near + part) // self.extra
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from the words of :meth:`draw`."""
         word = _uniform_below(self.total, noise, x.size)
         cell, part = self._start(x)
         near = word - self.n_cells * self.base
@@ -129,11 +123,8 @@ class LatticeLaw(UnitLaw):
         return (np.arange(self.n_cells, dtype=np.float64) - self.n_cells // 2) * self.step, weights
 
     def responses(self, points: Floats, *, spread: bool = False) -> tuple[Floats, Callable[[Answers], Ints]]:
-        """Return the chances of groups of cells, and the function from cells to groups.
-
-        Groups begin where the inner interval of a point begins or ends. With a large epsilon it is shorter than the
-        distance of two points: numbers between them answer as neither does, and must be spread.
-        """
+        """Return the chances of groups of cells, cut where a point's inner interval begins or ends, and the groups."""
+        # With a large epsilon the interval is shorter than the distance of two points: numbers between must be spread.
         ends = bin_edges(points) if spread else points
         begin = ends * self.reach + self._margin
         kinks = np.rint(np.concatenate([begin, begin + self.n_inner])).astype(np.int64)
@@ -232,10 +223,7 @@ def piecewise_shape(epsilon: float, variant: str = "pm") -> float:
 
 @dataclass(frozen=True)
 class MixtureLaw(UnitLaw):
-    """Mixture of a lattice law, for `lattice_count` of 2^64 words, and a law of few answers, numbered after its cells.
-
-    The choice of the law is independent of x.
-    """
+    """Mixture of a lattice law, for `lattice_count` of 2^64 words, and one of few answers, numbered after its cells."""
 
     name: ClassVar[str] = "mixture"
     lattice_count: int
@@ -263,7 +251,6 @@ class MixtureLaw(UnitLaw):
         return self.lattice.n_answers + self.few.draw(x, words)
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from those of the chosen laws."""
         chosen = noise.bernoulli(np.uint64(self.lattice_count), x.shape)
         for places, law in (np.flatnonzero(chosen), self.lattice), (np.flatnonzero(~chosen), self.few):
             part = np.empty(places.size, dtype=out.dtype)

@@ -51,7 +51,6 @@ class _ResponseOnNumbers(UnitLaw):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Ratio of the response."""
         return self.response.ratio
 
 
@@ -213,11 +212,7 @@ MOST_TOGETHER = 100_000
 
 @dataclass(frozen=True)
 class SignsLaw(GroupLaw):
-    """Law of Duchi's mechanism for vectors: a sign per number.
-
-    Each number is rounded at random to a sign. For `agreeing_count` of 2^64 words, the answer is uniform over all rows
-    of signs that agree with these in more than half of the positions, else over all other rows.
-    """
+    """Law of Duchi's vectors: rows of signs that agree, for `agreeing_count` words, with most of the rounded signs."""
 
     name: ClassVar[str] = "signs"
     agreeing_count: int
@@ -253,11 +248,9 @@ class SignsLaw(GroupLaw):
                 return answer
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many rows, from one word per number, one more, and a bit per number.
-
-        A uniform row of signs is negated if it is of the wrong kind and the number of signs is odd. If it is even, ties
-        are redrawn where agreement is wanted, and rows that agree where the other kind is.
-        """
+        """Write the estimates of many rows, from one word per number, one more, and a bit per number."""
+        # A uniform row of signs is negated if it is of the wrong kind and their number is odd. If it is even, ties are
+        # redrawn where agreement is wanted, and rows that agree where the other kind is.
         values = x.reshape(-1, self.n_values)
         disagree = (noise.words(values.shape) >> np.uint64(1)) < _sign_threshold(values)
         disagree ^= self._signs(len(values), noise)
@@ -325,7 +318,6 @@ def n_agreeing(n_values: int) -> int:
 
 
 def duchi_vector(epsilon: float, n_values: int) -> SignsLaw:
-    """Return the law of Duchi's mechanism for vectors of an epsilon."""
     share = float(Fraction(n_agreeing(n_values), 1 << n_values))
     # p = 1 - (1 - share) / (1 + (E - 1) share), whose complement keeps its digits where E is large.
     other = (1 - share) / (1 + math.expm1(calibration_epsilon(epsilon)) * share)
@@ -344,11 +336,7 @@ def _sign_threshold(x: Floats) -> Words:
 
 @dataclass(frozen=True)
 class SampledLaw(GroupLaw):
-    """Law of a uniform sample of a record's numbers, randomized independently or by one law.
-
-    The highest digit of the answer is the rank of the sample: the sum of binom(i-th chosen position from 0, i), for i
-    from 1. It is followed by one answer per sampled number in order of position, or by one answer for all.
-    """
+    """Law of a uniform sample of a record's numbers. The highest digit of the answer is the rank of the sample."""
 
     name: ClassVar[str] = "sampled"
     n_sampled: int

@@ -91,11 +91,8 @@ _LARGEST_EPSILON = 2000.0
 
 
 def least_count(epsilon: float, n_others: int = 1, *, n_own: int = 1, n_counted: int = 1) -> int:
-    r"""Return the smallest integer t with :math:`t / 2^{64} \ge c / (o e^\varepsilon + m)`.
-
-    A float such as 0.1 is slightly above its decimal text. Epsilon is therefore reduced by one part in 2^50, so ten
-    times 0.1 is at most 1.
-    """
+    """Return the smallest integer t with t / 2^64 >= c / (o e^epsilon + m), epsilon less one part in 2^50."""
+    # A float such as 0.1 is slightly above its decimal text; with the reduction ten times 0.1 is at most 1.
     up, down = Context(prec=DIGITS, rounding=ROUND_CEILING), Context(prec=DIGITS, rounding=ROUND_FLOOR)
     least = min(float(epsilon), _LARGEST_EPSILON)
     aim = Decimal(least) if (least * 2.0**_WHOLE_BITS).is_integer() else down.multiply(Decimal(least), 1 - _HAIR)
@@ -119,10 +116,7 @@ def log_ratio(numerator: int, denominator: int, *, in_doubles: bool = False) -> 
 
 
 def flip_threshold(log_odds: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    r"""Return integers t with :math:`t / 2^{64} \approx 1 / (1 + e^{L})`, rounded towards 1/2.
-
-    The sampled :math:`|\ln((2^{64} - t) / t)|` then never exceeds ``|log_odds|``.
-    """
+    """Return integers t with t / 2^64 = 1 / (1 + e^L), rounded towards 1/2, so that no |log odds| grows."""
     odds = np.asarray(log_odds, dtype=np.float64)
     if not np.isfinite(odds).all():
         raise ValueError(f"log_odds must be finite; got {log_odds!r}.")

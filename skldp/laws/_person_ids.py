@@ -31,10 +31,7 @@ _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 
 
 def canonical_ids(ids: Iterable[Any], first_row: int | None = None) -> list[Identity]:
-    """Return ids in canonical form; raise for ids that could name one person twice.
-
-    Errors contain the position of an id, from 0, or its row from `first_row`, and never the id.
-    """
+    """Return canonical ids. Errors name the position from 0, or the row from `first_row`, and never the id."""
     if isinstance(ids, str | bytes | Mapping | set | frozenset) or not isinstance(ids, Iterable):
         raise TypeError(f"ids must be a sequence with one id per person; got a {type(ids).__name__}.")
     shape = getattr(ids, "shape", (0,))

@@ -21,11 +21,10 @@ _MOST_PLACES, _MOST_COUNTS = 1024, 4096
 
 @dataclass(frozen=True)
 class PointsLaw(UnitLaw):
-    """Law of a number rounded at random to one of `n_points` even points of [-1, 1], then answered by their table.
+    """Law of a number rounded at random to one of `n_points` even points of [-1, 1], then answered by their table."""
 
-    `places` are the answers' values up to a factor. `counts` has the number of 2^64 words for each answer, row by row,
-    of the points below 0; the points above have the rows in reverse. The mean at each point is the point.
-    """
+    # `places` are the answers' values up to a factor; `counts` the words of 2^64 for each answer, by row, of points
+    # below 0 (points above have the rows in reverse). The mean at each point is the point.
 
     name: ClassVar[str] = "points"
     n_points: int
@@ -77,7 +76,6 @@ class PointsLaw(UnitLaw):
         return sum(word >= end for end in self._ends[point])
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from the words of :meth:`draw`."""
         words = noise.words((x.size, 2))
         scaled = np.rint(x * 2.0**53).astype(np.int64) + _TWO_53
         scaled *= self.n_points - 1

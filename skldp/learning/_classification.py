@@ -42,6 +42,7 @@ class ClassificationProtocol(LinearProtocol):
     Parameters
     ----------
     n_features : int
+        Number of features.
     n_people : int
         Number of people to ask. Not all need to answer.
     n_classes : int
@@ -163,13 +164,7 @@ class ClassificationProtocol(LinearProtocol):
         state["asked_at"] = (turned @ found.mean_if_any @ rows).tolist()
 
     def _prior(self, turned: Floats, rows: Floats) -> tuple[Floats, Floats]:
-        """Return the known variances of the prior, and covariances of unknown scale, as ``posterior`` takes them.
-
-        Shapes: turned (n_classes - 1, n_classes - 1), the contrasts; rows (n_terms, n_terms), the whitened terms.
-        Slopes of the whitened terms are alike, or those of the columns, where rare ones count little. Noise may hide
-        people far from the rest: the log odds at the bounds count as well as those of the reported moments. Without
-        slopes the constant is the logarithm of the shares; with slopes it differs.
-        """
+        """Return known variances, of the shares, and covariances in which whitened terms, or columns, are alike."""
         state, n_outcomes = self._state, self.n_classes - 1
         known, unknown = np.zeros((n_outcomes, self.n_terms)), []
         known[:, 0] = np.diag(turned.T @ np.array(state["shares_error"]) @ turned) / rows[0, 0] ** 2

@@ -39,15 +39,7 @@ _LEAST_PUBLIC = 10
 
 
 class DiscriminantProtocol(Protocol):
-    r"""Interactive protocol of a linear discriminant: cohorts answer one task after the other.
-
-    Shapes: `low, high` (n_features,); `public` (n_public, n_features).
-
-    Nearly everybody releases :math:`u \otimes (e_y - \pi)`, with a vector u and the shares of the classes. Its
-    mean is :math:`\pi_k (\mu_k - \mu)` for every class k: K - 1 times as many numbers as u has, at the whole epsilon,
-    whatever the number of classes. u is the record less its centre; with public vectors, in their main directions, each
-    divided by the square root of its standard deviation, halfway between the raw and the whitened vector.
-    """
+    """Protocol of a linear discriminant: vectors u (x) (e_y - shares) have the means shares_k (mean_k - mean)."""
 
     _stays_open = "tensor"
 
@@ -231,10 +223,7 @@ class DiscriminantProtocol(Protocol):
         return whitened_rule(means / root, noise / root**2, shares)[0], expected, axes / root
 
     def _mean_squares_of_scores(self) -> tuple[float, float]:
-        r"""Return the mean squares of the contrasts of the scores, by the rule: within classes, and between them.
-
-        Weights :math:`W = M \Sigma^{-1}` of the means M give scores with the covariance :math:`W M^\top` in classes.
-        """
+        """Return the mean squares of the contrasts of the scores, by the rule: within classes, and between them."""
         if not self._state["error"]:
             return 0.0, 0.0
         weights, means, _ = self._rule()

@@ -24,12 +24,7 @@ class ReleasedFit:
 
 
 def least_squares_of_releases(rows: Floats, target: Floats, mechanism: RowMechanism, *, together: bool) -> ReleasedFit:
-    """Regress a target on released rows by unbiased moments of the true ones. Shapes: rows (n, d), target (n,).
-
-    Moments are affine in the rows' products: the scatter of the groups' estimating equations is a sandwich. Noise hides
-    a direction whose corrected variance is less than four standard errors above 0: it is raised to that, which shrinks
-    the coefficients, and they have no standard errors. Fuller, "Measurement Error Models", 1987, section 2.2.
-    """
+    """Regress on released rows by unbiased moments of true ones (Fuller, "Measurement Error Models", 2.2)."""
     n, d = rows.shape
     n_groups = min(n, _MOST_GROUPS)
     moments = np.array(

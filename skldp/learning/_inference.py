@@ -24,18 +24,7 @@ _WAY_OUT = "It takes more people, fewer features or tighter bounds."
 
 
 class InferenceProtocol(RegressionProtocol):
-    r"""Interactive protocol of linear regression with standard errors of its coefficients, the same for every kind.
-
-    A fifth of the people carry out a :class:`RegressionProtocol`, whose model is the result if there are no intervals.
-    Two fifths report products of the terms, in three stages that whiten them further, or levels. The others report
-    gradients :math:`P'x (y - x'\beta)` in fifty cohorts: ten at the model, and forty after a Newton step. Their scatter
-    is the error of the two steps (``newton_steps``), whose Hessian is the mean of these products.
-
-    The intervals are for least squares of records clipped to their bounds. The radius is the smallest at which the bias
-    of clipped gradients is at most 3% of the standard error from noise, by the reported levels. It counts as an error,
-    and so do people whom noise may hide up to twice the radius, but none farther. There are no intervals if noise hides
-    a direction, or if the first products, which are cut least, may exceed the mean of all by half (:attr:`refusal`).
-    """
+    """Linear regression with errors: a fifth of people fit it, two fifths whiten, two fifths take two Newton steps."""
 
     def __init__(self, n_features: int, n_people: int, **settings: Any) -> None:
         super().__init__(n_features, n_people, **settings)

@@ -36,24 +36,7 @@ def shares_of_levels(norms: Floats, top: float) -> Floats:
 
 @dataclass(frozen=True)
 class NormLevels:
-    r"""Reported shares of people at each level of a norm, :math:`\text{top} \cdot 2^{-k}`.
-
-    Shapes: `shares` (N_LEVELS,).
-
-    The reference is a chi distribution, whose scale is within a level of `expected` and whose tail is as likely normal
-    as exponential. Reported shares replace the reference where they differ significantly, at a level or in sum
-    with levels above it. Radii follow light tails while people are few, and any distribution when they are many.
-
-    Notes
-    -----
-    The bias of a mean of vectors shortened to a radius r is at most :math:`E(\|v\| - r)_+`, a scalar whose noise does
-    not grow with the dimension. The error that clipping and noise add to a step is proportional to
-
-    .. math:: \frac{(r \sigma)^2 + b(r)^2}{s(r)^2},
-
-    with the noise :math:`\sigma` of the mean for a radius of 1, the bias b, and s the fraction of an error that a
-    shortened vector still shows. The radius minimises it.
-    """
+    """Shares of people at levels top 2^-k of a norm: as reported where these differ significantly from a reference."""
 
     top: float
     shares: Floats
@@ -160,10 +143,7 @@ class NormLevels:
         return self._best(noise, of_reference, self.shortened)
 
     def radius_of_residuals(self, noise: float, sizes: Floats, chances: Floats) -> float:
-        """Return the best radius of these vectors times residuals of independent sizes.
-
-        Shapes: sizes, chances (n_sizes,). An error of the probabilities counts by the square of the norm.
-        """
+        """Return the best radius of these vectors times residuals of independent sizes, each with its chance."""
         norms = np.outer(sizes[chances > 0], self._levels).ravel()
         shares, excess = (np.outer(chances[chances > 0], one).ravel() for one in self._distribution)
         radii = sizes.max() * self._radii
@@ -184,6 +164,7 @@ class NormLevels:
         shares = self._distribution[0]
         return float(shares @ self._levels**2 / (shares @ self._levels) ** 2)
 
+    # The error of a step of radius r with noise s: ((r s)^2 + b(r)^2)^(1/2), over the share of it that is shown.
     def _best(self, noise: float, of_reference: float, shown: Callable[[Floats], Floats]) -> float:
         errors = np.hypot(noise * self._radii, self.bias(self._radii, of_reference)) / shown(self._radii)
         return float(self._radii[errors.argmin()])

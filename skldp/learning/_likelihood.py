@@ -43,12 +43,7 @@ def normal_people(moments: Floats) -> Floats:
 
 
 class Likelihood:
-    r"""Expected gradients at simulated people.
-
-    Shapes: `terms` (n, n_terms); `contrasts` (K, K - 1), orthonormal ones of the K classes, C.
-
-    A model has a row for each of the contrasts.
-    """
+    """Expected gradients at simulated people, by the contrasts of the classes; a model has a row for each contrast."""
 
     def __init__(self, terms: Floats, contrasts: Floats) -> None:
         self._terms, self._contrasts = terms, contrasts
@@ -70,12 +65,7 @@ class Likelihood:
         return self._variances(model) @ self._norms**2 / len(self._terms)
 
     def clipped(self, model: Floats, radius: float) -> tuple[Floats, float]:
-        r"""Return the mean gradient, clipped to a radius, where a model holds, and the fraction of its derivative.
-
-        With probabilities p of the classes and gradients :math:`g_k = C'(e_k - p) \otimes w`, each times
-        :math:`c_k = \min(1, r / \|g_k\|)`, the mean is :math:`\sum_k p_k c_k g_k`, and since
-        :math:`\partial p_k = p_k g_k`, its derivative is :math:`\sum_k p_k c_k g_k g_k'`.
-        """
+        """Return the mean sum_k p_k c_k g_k of gradients clipped by c = min(1, r / |g|), and the share shown."""
         probabilities = self._probabilities(model)
         norms = self.sizes(model) * self._norms
         kept = np.minimum(1, radius / np.maximum(norms, _LEAST))

@@ -24,18 +24,7 @@ _FRACTIONS = 0.5 ** np.arange(10)
 
 
 def expected_means(means: Floats, noise: Floats, prior: Floats, shares: Floats) -> tuple[Floats, float]:
-    r"""Return the posterior means of noisy class means about the mean of all, and the probability that they differ.
-
-    Shapes: means, noise (n_classes, r); prior (r,), variances of all people or multiples of them; shares (n_classes,);
-    returns (n_classes, r).
-
-    Notes
-    -----
-    The means of the classes are normal and as likely before in all classes, with an unknown fraction f of the prior
-    variances, so that those about the mean of all have the variances :math:`f p_j (1 - 2 \pi_k + \sum_l \pi_l^2)`. The
-    fraction is as likely 0 as a power of one half. The result is the mean over it: it is 0
-    where the reports do not contradict that.
-    """
+    """Return expected class means, of prior variances f p_j (1 - 2 pi_k + |pi|^2), and the chance of f > 0."""
     n_classes = len(shares)
     sizes = 1 - 2 * shares + shares @ shares
     scale = sizes[:, None] / (shares @ sizes) * prior
@@ -50,16 +39,7 @@ def expected_means(means: Floats, noise: Floats, prior: Floats, shares: Floats) 
 
 
 def nearest_mean(means: Floats, total: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    r"""Return the logits of the nearest of expected class means.
-
-    Shapes: means (n_classes, r), total (r,), the variances of all people; shares (n_classes,); returns weights
-    (n_classes, r), intercepts (n_classes,).
-
-    Notes
-    -----
-    Directions are those of the means. One factor turns the scores into logits: with the variances
-    :math:`\sigma_j^2` within classes, :math:`\sum_k \pi_k \mu_{kj}^2 / \sum_{k, j} \pi_k \mu_{kj}^2 \sigma_j^2`.
-    """
+    """Return logits along class means m: times sum pi_k m_kj^2 / sum pi_k m_kj^2 s_j^2, s^2 the variances inside."""
     between = shares @ means**2
     within = total * max(LEAST_VARIANCE, 1 - between.sum() / total.sum())
     weights = means * float(between.sum()) / max(float(between @ within), np.finfo(float).tiny)
@@ -67,11 +47,7 @@ def nearest_mean(means: Floats, total: Floats, shares: Floats) -> tuple[Floats, 
 
 
 def whitened_rule(means: Floats, noise: Floats, shares: Floats, prior: Floats | float = 1.0) -> tuple[Floats, Floats]:
-    """Return the logits of a linear discriminant, in coordinates in which all people have the covariance I.
-
-    Shapes: means, noise (n_classes, r), shares (n_classes,), prior (r,), see `expected_means`; returns weights
-    (n_classes, r), intercepts (n_classes,).
-    """
+    """Return the logits of a linear discriminant, in coordinates in which all people have the covariance I."""
     expected, _ = expected_means(means, noise, np.broadcast_to(prior, means.shape[1]), shares)
     values, vectors = np.linalg.eigh((expected.T * shares) @ expected)
     weights = expected @ vectors / np.maximum(1 - values, LEAST_VARIANCE) @ vectors.T
@@ -79,11 +55,7 @@ def whitened_rule(means: Floats, noise: Floats, shares: Floats, prior: Floats | 
 
 
 def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
-    """Return posterior means of class shares with normal errors.
-
-    Shapes: reported (n_classes,), errors (n_classes,); returns (n_classes,). Shares are about equal with a probability
-    of 0.9; otherwise all are as likely before.
-    """
+    """Return means of class shares given reports with normal errors; they are about equal with a probability of 0.9."""
     n_classes, reported = len(reported), reported[:, None]
     errors = np.broadcast_to(errors, n_classes)[:, None]
     nearest = np.clip(reported, 0, 1)
@@ -103,16 +75,7 @@ def expected_shares(reported: Floats, errors: Floats | float) -> Floats:
 def self_trained(
     points: Floats, means: Floats, noise: Floats, variances: Floats, shares: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the logits of the nearest class mean, from reports of some coordinates and classified public points.
-
-    Shapes: points (m, r), means, noise (n_classes, k), variances (r,), shares (n_classes,); returns weights
-    (n_classes, r), intercepts (n_classes,).
-
-    Notes
-    -----
-    Each pass assigns the points to classes. A class mean is the average of its points and its reported mean, weighted
-    by precision. Points form groups where reports tell nothing, so that these alone say whether classes differ.
-    """
+    """Return logits of the nearest class mean, whose public points and reported mean are weighted by precision."""
     (n_classes, k), r = means.shape, points.shape[1]
     # Class means are expected to differ more where vectors do.
     prior = variances**2 / variances[0]
@@ -132,10 +95,7 @@ def self_trained(
 
 
 def n_directions(variances: Floats, n_people: int, n_classes: int, epsilon: float) -> int:
-    """Return the number of directions in which class means are reported: more of them add signal and noise.
-
-    Shapes: variances (r,).
-    """
+    """Return the number of directions in which class means are reported: more of them add signal and noise."""
     # In units of the deviations; the expected differences of means fall with the square of the variance.
     sizes = np.sqrt(variances)
     between = (variances / variances[0]) ** 2
@@ -166,11 +126,7 @@ def shrunk_covariance(rows: Floats) -> Floats:
 
 
 def likeliest_numbers(reported: Floats, error: float) -> Floats:
-    """Return posterior means of numbers in [-1, 1] with normal errors, under their maximum-likelihood prior.
-
-    Shapes: reported (n,); returns (n,). Kiefer and Wolfowitz, 1956; Jiang and Zhang, "General maximum likelihood
-    empirical Bayes estimation of normal means", 2009.
-    """
+    """Return numbers in [-1, 1] expected given reports, by their likeliest prior (Kiefer and Wolfowitz, 1956)."""
     inside = np.clip(reported, -1, 1)
     if error < _SMALL:
         return inside
@@ -186,10 +142,7 @@ def likeliest_numbers(reported: Floats, error: float) -> Floats:
 
 
 def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: Floats) -> Floats:
-    """Weights of released labels by class, with mean 1 for the true class and 0 for others.
-
-    Shapes: codes (n,), flip_matrix (n_classes, n_classes); returns (n, n_classes).
-    """
+    """Return weights of released labels by class, (n, n_classes), with mean 1 for the true class and 0 for others."""
     try:
         undone = np.linalg.inv(flip_matrix)
     except np.linalg.LinAlgError:
@@ -202,16 +155,7 @@ def unbiased_members(codes: npt.NDArray[np.int64], flip_matrix: Floats) -> Float
 def discriminant_of_releases(
     released: Floats, members: Floats, mechanism: RowMechanism, public: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    r"""Return coefficients and intercepts of the logits of clean rows.
-
-    Shapes: released (n, d), members (n, n_classes), public (n_public, d); returns coefficients (n_classes, d),
-    intercepts (n_classes,).
-
-    Notes
-    -----
-    The noise is taken out of the covariance of all people. What is left of it has eigenvalues of about
-    :math:`2 \sigma^2 \sqrt{d / n}` (Marchenko and Pastur), and that is the ridge.
-    """
+    """Return the logits of clean rows, with the noise's edge 2 s^2 sqrt(d / n) (Marchenko and Pastur) as the ridge."""
     n, d = released.shape
     sizes = np.maximum(members.sum(axis=0), 1.0)
     # Randomized labels add to the variance of the shares.

@@ -12,13 +12,7 @@ from skldp.learning._tasks import Task, products_law
 
 @dataclass(frozen=True)
 class ReleasedProducts:
-    r"""Distribution of the mean release of a task of the form ``"products"``.
-
-    Terms :math:`v = (1, x)`, x with mean 0 and a `covariance`, are encoded as :math:`u = K v` by `functionals` K, the
-    first a constant. The mean of the released products estimates :math:`M = E[v v^\top]`. The fourth moments of a
-    release (``fourth_moments``) depend on those of u, taken as a normal law's, and `kurtosis` times those of x alone,
-    as of an elliptical law: Muirhead, "Aspects of multivariate statistical theory", 1982, section 1.6.
-    """
+    """Law of the mean of released products of K (1, x), x elliptical (Muirhead, "Aspects", 1982, section 1.6)."""
 
     task: Task
     n_people: int
@@ -73,11 +67,7 @@ class ReleasedProducts:
 
 @dataclass(frozen=True)
 class MomentEstimates:
-    """Mean and covariance of all columns, with the law of the released products, or None without reports of them.
-
-    `raw_covariance` is unbiased but for clipping, of the last task alone; noise may cause negative eigenvalues, which
-    `covariance` has not. `location_covariance` is that of the errors of `location`; NaN without reports of products.
-    """
+    """Mean and covariance of all columns, raw (unbiased but for clipping) and positive definite, with their errors."""
 
     location: Floats
     location_covariance: Floats

@@ -19,14 +19,7 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 
 
 class MomentsProtocol(LinearProtocol):
-    """Interactive protocol of mean and covariance.
-
-    Some cohorts report the scale of the columns and their products, which whiten records; then a tenth of the people
-    report a whitened record. Everybody else answers one task, its products, and :meth:`add` takes more answers to it at
-    any time. The target is 0. The radius of products minimizes the noise together with the bound of the bias that
-    clipping causes, which standard errors include. Means of products with a constant are combined with the reported
-    ones by inverse variance.
-    """
+    """Protocol of mean and covariance: cohorts whiten records, a tenth report their means, all others products."""
 
     _arguments = ("n_features", "n_people", "epsilon")
 

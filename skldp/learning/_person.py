@@ -25,7 +25,9 @@ class Person:
     Parameters
     ----------
     x : array-like of shape (n_features,)
+        Features.
     y : float
+        Target or class.
     epsilon : float
         The most that the one answer may cost, natural log.
     spend : callable, default=None
@@ -65,10 +67,15 @@ class Person:
         return self._left
 
     def answer(self, task: str) -> str:
-        """Answer a task by a report, both JSON documents, if it is the first one and within the limit.
+        """Return the report on a task, both JSON documents, if it is the first one and within the limit.
 
         Raises ValueError if it is no task, or about another kind of record; BudgetExhaustedError if it costs too much,
         or another one was answered; RuntimeError after a fork.
+
+        Parameters
+        ----------
+        task : str
+            Task as JSON.
         """
         # Checked before the lock: after a fork, another thread of the parent may hold it forever.
         if os.getpid() != self._pid:
@@ -92,11 +99,7 @@ class Person:
 def simulate(
     protocol: Protocol, X: Floats, y: Floats, noise: Noise, *, people: Positions | None = None, n_threads: int = 1
 ) -> None:
-    """Let people, given by position, answer the open tasks in a random order, and then the one that stays open.
-
-    A task without all of its people waits for more of them; the one that stays open needs one. Raises ValueError if
-    there are more people than tasks ask for.
-    """
+    """Let people, given by position, answer the open tasks in a random order, and then the one that stays open."""
     of_cohorts, of_releases = noise.spawn(2)
     order, asked = of_cohorts.permutation(len(y) if people is None else len(people)), 0
     order = order if people is None else people[order]

@@ -22,11 +22,7 @@ _CELLS = 1 << 16
 
 
 class Moments(NamedTuple):
-    """Second moments of terms, and the variances of their entries.
-
-    Shapes: `rows` (n_terms, n_terms), functionals of the terms that the entries are about; `values, variances`
-    (n_terms, n_terms).
-    """
+    """Second moments of functionals (`rows`) of the terms, and the variances of their entries."""
 
     rows: Floats
     values: Floats
@@ -35,19 +31,14 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Gradients:
-    """Reported gradients of cohorts that were asked about the same functionals of the terms, linear in the model.
+    """Gradients that cohorts reported about the same functionals of the terms, linear in the model."""
 
-    Shapes: `rows` (n_terms, n_terms), the functionals; `moments` (n_terms, n_terms), their expected second moments;
-    `unknown` (n_terms, n_terms), variances of those; `values` (n_cohorts, n_outcomes, n_terms), each a gradient at 0
-    with noise; `noises` (n_cohorts,); `models` (n_cohorts, n_outcomes, n_terms), at which people reported.
-    """
-
-    rows: Floats
-    moments: Floats
-    unknown: Floats
-    values: Floats
-    noises: Floats
-    models: Floats
+    rows: Floats  # (n_terms, n_terms)
+    moments: Floats  # Expected second moments of the functionals.
+    unknown: Floats  # Variances of the moments.
+    values: Floats  # (n_cohorts, n_outcomes, n_terms), each a gradient at 0 with noise.
+    noises: Floats  # (n_cohorts,)
+    models: Floats  # Those at which people reported.
 
     @cached_property
     def inverse(self) -> Floats:
@@ -99,10 +90,7 @@ class Posterior(NamedTuple):
 
 
 def combine_moments(rows: Floats, reports: Sequence[Moments]) -> Moments:
-    """Combine the moments of earlier reports, entry by entry weighted by inverse variance.
-
-    Shapes: rows (n_terms, n_terms).
-    """
+    """Combine the moments of earlier reports, entry by entry weighted by inverse variance."""
     total, weights = np.zeros((len(rows),) * 2), np.zeros((len(rows),) * 2)
     for report in reports:
         change = np.linalg.solve(report.rows.T, rows.T).T
@@ -119,20 +107,14 @@ def positive_part(matrix: Floats, error: float) -> Floats:
 
 
 def with_least_variances(covariance: Floats, rows: Floats, least: Floats | float) -> Floats:
-    """Raise the variances of columns to a least one, in the covariance of functionals of them: it bounds leverage.
-
-    Shapes: covariance, rows (n_columns, n_columns), least (n_columns,).
-    """
+    """Raise the variances of columns to a least one, in the covariance of functionals of them: it bounds leverage."""
     back = np.linalg.inv(rows)
     raised = np.maximum(0, least - np.einsum("ij,jk,ik->i", back, covariance, back))
     return covariance + rows * raised @ rows.T
 
 
 def with_least_eigenvalues(covariance: Floats, rows: Floats, least: float) -> Floats:
-    """Raise the eigenvalues of the covariance of columns to a least one, in the covariance of functionals of them.
-
-    Shapes: covariance, rows (n_columns, n_columns).
-    """
+    """Raise the eigenvalues of the covariance of columns to a least one, in the covariance of functionals of them."""
     back = np.linalg.inv(rows)
     values, vectors = np.linalg.eigh(back @ covariance @ back.T)
     turned = rows @ vectors * np.sqrt(np.maximum(values, least))
@@ -148,11 +130,7 @@ def positive_means(values: Floats, error: Floats | float) -> Floats:
 
 
 def shrunk_means(values: Floats, errors: Floats | float, rarer: float = 0.0) -> tuple[Floats, Floats]:
-    """Return posterior means and variances of numbers in [-1, 1], which have a normal prior of unknown scale around 0.
-
-    Shapes: values (n,), errors (n,) or (); returns (n,), (n,). All scales are as likely before, or each as likely as
-    its power of minus `rarer`.
-    """
+    """Return means and variances of numbers in [-1, 1] given reports; a scale s is as likely as s^-rarer."""
     noise, spread = np.square(errors), _SPREADS[:, None]
     logs = -((np.log(spread + noise) + values**2 / (spread + noise)) / 2 * np.ones(len(values))).sum(axis=1)
     logs -= rarer / 2 * np.log(_SPREADS)
@@ -164,18 +142,8 @@ def shrunk_means(values: Floats, errors: Floats | float, rarer: float = 0.0) -> 
 def posterior(
     reports: Sequence[Gradients], known: Floats, unknown: Floats, base: Floats, models: Floats | None
 ) -> Posterior:
-    r"""Return the estimates of a model from all gradients that were reported.
-
-    Shapes: known (n_outcomes, n_terms), variances of the prior; unknown (n_priors, n_outcomes, n_terms, n_terms),
-    covariances that are added at an unknown scale, each as likely as the others; base (n_outcomes, n_terms), its means;
-    models (1 + n_priors * n_scales, n_outcomes, n_terms), the estimates so far.
-
-    A gradient is a function of the model, linear near the estimate, plus noise. The errors of its second moments grow
-    with the distance from the model at which people reported: reports far from the estimate count less. Of the models
-    on the way from the last estimate, the likeliest is taken. The scale of the prior is as likely 0 as not. Each prior
-    has an estimate of its own. Their mean has slopes near 0 unless the reports contradict it (MacKay, "Bayesian
-    interpolation", 1992, equations 2.9 and 4.9).
-    """
+    """Return the estimate and the evidence by each prior known + scale * unknown (MacKay, "Bayesian interpolation")."""
+    # Each scale is as likely as the others, and 0 as all of them: slopes are near 0 unless reports contradict it.
     least = known[:, :, None] * np.eye(known.shape[1])
     priors = np.array([least, *(least + scale * one for one in unknown for scale in _PRIOR_SCALES)])
     chances = np.append(1.0, np.full(len(priors) - 1, 1 / (len(priors) - 1)))

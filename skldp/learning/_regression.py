@@ -25,6 +25,7 @@ class RegressionProtocol(LinearProtocol):
     Parameters
     ----------
     n_features : int
+        Number of features.
     n_people : int
         Number of people to ask. Not all need to answer.
     epsilon : float
@@ -169,11 +170,7 @@ class RegressionProtocol(LinearProtocol):
         return np.eye(self.n_features + 2)[-1] - np.array(self._state["asked_at"]) @ self._terms()
 
     def _prior(self) -> tuple[Floats, Floats]:
-        r"""Return the known variances of the prior, and covariances of unknown scale, as ``posterior`` takes them.
-
-        No coefficient times the width of its column exceeds the range of the target, and the predictions do not exceed
-        the deviation of the target: :math:`(I + D H / \tau^2)^{-1}` with the second moments H.
-        """
+        """Return known variances, and of unknown scale (I + D H / deviation^2)^-1, H the second moments."""
         state = self._state
         known = np.zeros((1, self.n_terms))
         unknown = 1 / (1 + self.n_terms * self._widths**2 / state["deviation"] ** 2)

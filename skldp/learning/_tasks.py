@@ -213,12 +213,7 @@ class Task:
         rows: npt.NDArray[np.intp] | None = None,
         n_threads: int = 1,
     ) -> Report:
-        """Release the answers of some people, and sum them.
-
-        Shapes: X (n, n_features), y (n,), rows (n_chosen,), the positions of the people; None for all. The report has
-        one random id, and does not depend on `n_threads`. Raises ValueError if a number is NaN or infinite, a shape is
-        wrong, a person is there twice, or there is none.
-        """
+        """Release the answers of the people at `rows`, or of all, and sum them; the same for any `n_threads`."""
         features, target = as_numbers(X, "X"), as_numbers(y, "y")
         shape = (len(target) if target.ndim else -1, len(self.low) - 1)
         if features.shape != shape or target.ndim != 1:
@@ -250,10 +245,7 @@ class Task:
         return Report(self.hash, n, tuple(sums.tolist()), (noise.words(2).tobytes().hex(),))
 
     def answers(self, X: Floats, y: Floats, noise: Noise) -> Floats:
-        """Release the answers of some people without summing them, for audits.
-
-        Shapes: X (n, n_features), y (n,); returns (n, n_outputs), in units of the radius.
-        """
+        """Release the answers of some people without their sum, (n, n_outputs), in units of the radius."""
         encoded = self.encode(X, y)
         if self.answer == "levels":
             rounding, noise = noise.spawn(2)
@@ -263,12 +255,7 @@ class Task:
         return np.asarray(self._mechanism.release(encoded, noise).rows)
 
     def encode(self, X: Floats, y: Floats) -> Floats:
-        """Return the encoded records without noise, in units of the radius. NOT private.
-
-        Shapes: X (n, n_features), y (n,); returns (n, length): vectors, which the mechanism clips to norm 1, before it
-        releases their products if those are asked for; numbers in [-1, 1]; or levels between 0 and 19, before they are
-        rounded.
-        """
+        """Return the encoded records, (n, length), in units of the radius, before clipping and noise. NOT private."""
         vectors = self._vectors(self._box.clip(np.column_stack([X, y])).rows)
         if self.form == "products" and self.answer != "vector":
             # The norm of the products.
@@ -279,10 +266,7 @@ class Task:
         return np.clip(vectors, -1, 1) if self.answer == "number" else vectors
 
     def mean(self, report: Report) -> Floats:
-        """Return the mean of a report, unbiased within the radius; of levels, the share of people at each.
-
-        Raises ValueError if the report is of another task, or cannot be of this one.
-        """
+        """Return the mean of a checked report, unbiased within the radius; of levels, the share of people at each."""
         self.check(report)
         mean = np.array([total / report.n_people for total in report.sums])
         if isinstance(self._mechanism, SubsetSelection):

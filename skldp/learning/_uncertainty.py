@@ -87,18 +87,9 @@ def newton_steps(
     variance: float,
     bias: float = 0.0,
 ) -> Estimate:
-    r"""Return two Newton steps from a model, weighted by their numbers of people, with their covariance, a sandwich.
-
-    Shapes: beta (n_terms,), scaling P (n_terms, n_terms), gram H (n_terms, n_terms). With G the true second moments,
-    :math:`\lambda = N_2 / (N_1 + N_2)`, and errors e of the cohorts' mean gradients, the error is
-
-    .. math:: P H^{-1} \{(I - \lambda G H^{-1}) e_1 + \lambda e_2\}
-              + P (I - \lambda H^{-1} G)(I - H^{-1} G)(\beta - \beta^*).
-
-    If H is too small by up to :math:`1 - \lambda / (2 - \lambda)` of G, intervals are wider, not wrong. White, "A
-    heteroskedasticity-consistent covariance matrix estimator", Econometrica 1980, Theorem 1. Armstrong and Kolesár,
-    "Optimal inference in a class of regression models", Econometrica 2018, section 3: `bias` counts at its worst.
-    """
+    """Return two Newton steps with their covariance: the error is P/H {(I - s G/H) e1 + s e2}, s = N2 / N, G true."""
+    # If H is too small by up to 1 - s / (2 - s) of G, intervals are wider, not wrong. The bias counts at its worst
+    # (White, 1980, Theorem 1; Armstrong and Kolesár, 2018, section 3).
     inverse, _ = inverse_where_known(*gram)
     (n_first, mean_first, spread_first), (n_second, mean_second, spread_second) = map(_spread, (first, second))
     n = n_first + n_second

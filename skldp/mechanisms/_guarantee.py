@@ -17,10 +17,7 @@ PUBLISHED_DELTA = "delta as published"
 
 @dataclass(frozen=True)
 class GuaranteeStep:
-    """One entry of a guarantee: a release, or the reason why the guarantee is infinite.
-
-    `name` is that of a step of a pipeline, as in ``get_params``, or of a column; the rest is as in PrivacyGuarantee.
-    """
+    """One entry of a guarantee: a release, or the reason why the guarantee is infinite."""
 
     name: str
     epsilon: float
@@ -30,7 +27,6 @@ class GuaranteeStep:
     basis: str = "exact"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures by name."""
         return asdict(self)
 
 
@@ -139,10 +135,7 @@ class PrivacyGuarantee:
         Parameters
         ----------
         name : str, default=""
-
-        Returns
-        -------
-        GuaranteeStep
+            Name of the step.
         """
         return GuaranteeStep(name, self.epsilon, self.delta, self.unit, self.stated, self.basis)
 
@@ -154,7 +147,7 @@ class PrivacyGuarantee:
         return math.inf if self.diameter is None else product_above(self.epsilon, self.diameter)
 
     def over_diameter(self, diameter: float | None = None) -> "PrivacyGuarantee":
-        """Turn a guarantee per unit of distance into one per record.
+        """Return the guarantee per record that follows from one per unit of distance.
 
         Parameters
         ----------
@@ -181,11 +174,8 @@ class PrivacyGuarantee:
         )
 
     def __add__(self, other: Any) -> "PrivacyGuarantee":
-        """Add two releases about the same person: epsilons and deltas add up (basic composition).
-
-        A guarantee for the record and one for its label add up to one for the record with its label. One per unit
-        of distance is first turned into one per record over its declared diameter.
-        """
+        """Add two releases about the same person: epsilons and deltas add up (basic composition)."""
+        # A loss per unit of distance is first turned into one per record over its declared diameter.
         if not isinstance(other, PrivacyGuarantee):
             return NotImplemented
         if self.model != other.model:

@@ -30,17 +30,13 @@ _SLACK = 15
 
 
 def noise_from(seed: Any = None) -> "Noise":
-    """Make a new stream of noise for one release.
+    """Return a new stream of noise for one release.
 
     Parameters
     ----------
     seed : None, int, numpy.random.Generator or numpy.random.RandomState
         None keys the stream from the operating system. Anything else is for tests and reproducible studies: an int
         gives the same noise at every call, a generator is advanced by it.
-
-    Returns
-    -------
-    Noise
 
     Raises
     ------
@@ -158,10 +154,7 @@ class Noise:
         return np.argsort(keys)
 
     def subsets(self, n_rows: int, n: int, k: int) -> Ints:
-        """Draw `k` of the integers 0 to ``n - 1`` without replacement for each row, shape (n_rows, k).
-
-        Bentley and Floyd, "Programming pearls: a sample of brilliance", Communications of the ACM, 1987.
-        """
+        """Draw `k` of 0 to ``n - 1`` without replacement for each row: (n_rows, k) (Bentley and Floyd, CACM 1987)."""
         if not 0 <= k <= n:
             raise ValueError(f"k must be from 0 to n = {n}; got {k!r}.")
         chosen = np.empty((k, n_rows), dtype=np.int64)
@@ -182,10 +175,7 @@ class Noise:
         return [Noise(self._child_key(child), secure=self.secure) for child in children]
 
     def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
-        """Return the stream for more noise about a few of `size` numbers, at ascending places: this one.
-
-        The numbers belong to the rows of a release in order, as many to each row; see :class:`RowNoise`.
-        """
+        """Return the stream for more noise about a few of `size` numbers, at ascending places: this one."""
         return self
 
     def split(self, parts: list[slice]) -> list["Noise"]:
@@ -206,15 +196,7 @@ class Noise:
 
 
 class RowNoise(Noise):
-    r"""Stream whose bits belong to rows: the bits of a row depend on its nonce alone.
-
-    Draws belong to the rows in order, equally many words to each; :meth:`Noise.at` selects the rows of a smaller draw.
-    The bits of a row therefore do not depend on other rows, on the number of rows, or on blocks and threads, and the
-    same nonce has the same bits again.
-
-    Word t of a row with the nonce r is :math:`\mathrm{AES}_k(r \oplus t)`: different for all rows and words, except for
-    collisions of 128-bit numbers. All rows are encrypted in one call.
-    """
+    """Stream whose word t of a row with the nonce r is AES_k(r xor t): it depends on no other row, block or thread."""
 
     def __init__(self, key: bytes, nonces: Words) -> None:
         super().__init__(key, secure=True)
@@ -257,11 +239,9 @@ class RowNoise(Noise):
         return self._of(self._rows[np.asarray(places, dtype=np.intp) // max(1, size // max(1, n))])
 
     def block(self, part: slice) -> "RowNoise":
-        """Return the stream of a block of the rows."""
         return self._of(self._rows[part])
 
     def split(self, parts: list[slice]) -> list[Noise]:
-        """Return one stream for each part of the rows, for threads."""
         return [self.block(part) for part in parts]
 
     def spawn(self, n: int) -> list[Noise]:

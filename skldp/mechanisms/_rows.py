@@ -27,10 +27,7 @@ _PIECE = 131_072
 
 
 class Workspace:
-    """Working arrays by name, kept from one block to the next.
-
-    The operating system clears newly allocated memory page by page, which can take as long as the release.
-    """
+    """Working arrays by name, kept from one block to the next, since new memory is cleared page by page."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
@@ -74,6 +71,13 @@ class RowMechanism(ABC):
     ----------
     block_cells : int
         Numbers in one block: small enough for the working arrays to stay in the cache.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Laplace, RowMechanism, noise_from
+    >>> isinstance(Laplace(1.0), RowMechanism), Laplace(1.0).release(np.zeros((3, 1)), noise_from()).rows.shape
+    (True, (3, 1))
     """
 
     block_cells: ClassVar[int] = 32_768
@@ -156,6 +160,7 @@ class RowMechanism(ABC):
         rows : array-like of shape (n, n_features)
             Never written to. float32 and float64 keep their type; other numbers become float64.
         noise : Noise
+            Source of randomness, by :func:`noise_from`.
         out : ndarray of shape (n, n_outputs), default=None
             Output array, of a type that holds codes exactly and numbers after rounding. Must not overlap `rows`.
 
@@ -173,16 +178,14 @@ class RowMechanism(ABC):
         return self._walk(rows, noise, out)
 
     def encode(self, rows: npt.ArrayLike, out: np.ndarray | None = None) -> Release:
-        """Represent rows as a release does, clipped to the domain and without noise. This protects nothing.
+        """Return rows as a release does, clipped to the domain and without noise. This protects nothing.
 
         Parameters
         ----------
         rows : array-like of shape (n, n_features)
+            Never written to.
         out : ndarray of shape (n, n_outputs), default=None
-
-        Returns
-        -------
-        Release
+            As of :meth:`release`.
         """
         return self._walk(rows, None, out)
 
@@ -218,10 +221,7 @@ class RowMechanism(ABC):
 
     @abstractmethod
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
-        """Release one block.
-
-        Shapes: `rows` (n, n_features); `out` (n, n_outputs).
-        """
+        """Release one block: `rows` (n, n_features) into `out` (n, n_outputs)."""
 
     def _as_rows(self, rows: npt.ArrayLike) -> np.ndarray:
         """Return the rows as an array that the domain takes; some mechanisms take sparse rows."""
@@ -283,13 +283,7 @@ class RowMechanism(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledFeatures(RowMechanism):
-    r"""Base class of the mechanisms that release `n_sampled` of a row's features, sampled for each row.
-
-    A subclass is a frozen dataclass with a field `n_sampled` and the hook ``_draw_features``. Features
-    that are not sampled are released as the `center`; sampled ones are scaled away from it, which keeps the mean:
-
-    .. math:: z_j = c_j + \frac{d}{k} (M(x_j) - c_j) \text{ where j is chosen, else } z_j = c_j.
-    """
+    """Base class that releases z_j = c_j + (d / k) (M(x_j) - c_j) for `n_sampled` of d features, and c_j for others."""
 
     n_sampled: int
 
@@ -330,10 +324,7 @@ class SampledFeatures(RowMechanism):
     def _draw_features(
         self, values: np.ndarray, features: Ints | None, noise: Noise, out: np.ndarray, workspace: Workspace
     ) -> None:
-        """Release chosen numbers, less their centers.
-
-        Shapes: `values` (n, n_sampled).
-        """
+        """Release chosen numbers (n, n_sampled), less their centers."""
 
     def _draw(self, rows: np.ndarray, noise: Noise, out: np.ndarray, workspace: Workspace) -> None:
         d, k = self.n_outputs, self.n_sampled

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from skldp.laws._bits_of_codes import UnaryLaw
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import ResponseLaw, UnaryLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._numbers import SignsLaw, n_agreeing
@@ -34,9 +33,8 @@ from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
 from skldp.mechanisms.numeric._additive import Laplace
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, PrivUnitBox
+from skldp.mechanisms.numeric._points import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import UnitLawMechanism
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw
@@ -61,10 +59,7 @@ _DELEGATES: dict[type, str] = {
 
 @dataclass(frozen=True)
 class PairLaws:
-    """Laws that cover all pairs of inputs; none if only epsilon is known.
-
-    The chances are the smallest and the largest of the second answer, if a release is one of two answers.
-    """
+    """Laws that cover all pairs of inputs; none if only epsilon is known."""
 
     laws: tuple[BlanketLaw, ...] = ()
     slack: float = 0.0
@@ -162,15 +157,12 @@ def _(mechanism: BoundedFeatures) -> PairLaws:
 
 @pair_laws.register
 def _(mechanism: Laplace) -> PairLaws:
-    r"""Return the laws of -1 and 1, which are the worst pair.
-
-    With the ends -N and N and the scale s in lattice steps, every answer z has at least the probability
-    :math:`\omega(z) = C e^{-(|z| + N) / s}`. The input x multiplies it by :math:`e^{(|z| + N - |z - x|) / s}`, which
-    increases with z for :math:`x \ge 0` and decreases for :math:`x \le 0`. The difference of two such factors is
-    largest in convex order if one increases and the other decreases, so x and x' are on different sides of 0. Then X
-    increases with z. Replacing x by N decreases X up to some z and increases it beyond, with the same mean, which is
-    larger in convex order again. Rounding to the lattice mixes inputs.
-    """
+    """Return the laws of -1 and 1, which are the worst pair."""
+    # With ends -N and N and scale s in lattice steps, every answer z has at least the probability C e^{-(|z| + N) / s}.
+    # The input x multiplies it by e^{(|z| + N - |z - x|) / s}, increasing in z for x >= 0 and decreasing for x <= 0.
+    # The difference X of two such factors is largest in convex order if x and x' are on different sides of 0; X then
+    # increases with z, and N in place of x lowers it up to some z and raises it beyond, with the same mean: larger
+    # again. Rounding to the lattice mixes inputs.
     if mechanism.exact_epsilon > MOST_EPSILON:
         return PairLaws()
     n_steps, scale = 2**mechanism.lattice_exponent, mechanism.scale

@@ -1,7 +1,6 @@
 """Categories released as a bit for each, by the name of their law, and the choice of the best one."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,8 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice
-from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
-from skldp.laws._hadamard import HadamardLaw
-from skldp.laws._hashing import MOST_BUCKETS, HashingLaw
+from skldp.laws._categories import SubsetLaw, UnaryLaw
+from skldp.laws._hashing import MOST_BUCKETS, HadamardLaw, HashingLaw
 from skldp.laws._integers import CodeLaw, is_prime
 from skldp.laws._odds import TWO_64, least_count
 from skldp.mechanisms._noise import Noise
@@ -27,11 +25,7 @@ _LARGEST_EPSILON = 40.0
 
 
 def original_second_moment_of(columns: Sequence["OneHotMechanism"], second_moment: Floats, mean: Floats) -> Floats:
-    """Convert the moments of released bits to those of the one-hot encoding.
-
-    A bit has the mean :math:`q + (p - q) x` given the true one x, and bits of different columns are independent given
-    the record. In one column, products are 0 and squares are the bits.
-    """
+    """Convert the moments of released bits, of mean q + (p - q) x given x, to those of the one-hot encoding."""
     q = np.repeat([column.q for column in columns], [column.n_classes for column in columns])
     gain = np.repeat([column.p - column.q for column in columns], [column.n_classes for column in columns])
     products = second_moment - np.outer(q, mean) - np.outer(mean, q) + np.outer(q, q)
@@ -45,10 +39,7 @@ def original_second_moment_of(columns: Sequence["OneHotMechanism"], second_momen
 
 @dataclass(frozen=True)
 class OneHotMechanism(CategoryMechanism):
-    """Base class of mechanisms that take rows of one code, shape (n, 1), and release a bit for each category.
-
-    The bit of the true category is 1 with probability `p`, and that of any single other one with probability `q`.
-    """
+    """Base class of releases of a code as bits: 1 with probability `p` for the true category, `q` for any other."""
 
     released_dtype: ClassVar[np.dtype] = np.dtype(bool)
     # The working arrays take three bytes per number, fewer than elsewhere.
@@ -56,7 +47,6 @@ class OneHotMechanism(CategoryMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """One bit for each category."""
         return self.n_classes
 
     @property
@@ -86,14 +76,9 @@ class OneHotMechanism(CategoryMechanism):
 
 @dataclass(frozen=True)
 class UnaryEncoding(OneHotMechanism):
-    r"""Unary encoding: one bit per category, each flipped independently, symmetric (SUE, RAPPOR) or optimized (OUE).
+    """Unary encoding, symmetric (SUE, RAPPOR) or optimized (OUE): Wang et al., USENIX Security 2017."""
 
-    .. math:: \text{SUE: } p = \frac{e^{\varepsilon/2}}{e^{\varepsilon/2} + 1},\ q = 1 - p; \qquad
-              \text{OUE: } p = \frac12,\ q = \frac{1}{e^\varepsilon + 1}; \qquad
-              e^\varepsilon = \frac{p (1 - q)}{(1 - p) q}
-
-    Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017.
-    """
+    _odds: ClassVar[tuple[int, int, int]] = (1, 1, 1)
 
     variant: Literal["sue", "oue"] = "oue"
 
@@ -105,10 +90,6 @@ class UnaryEncoding(OneHotMechanism):
     def _count(self) -> int:
         # Two bits differ between two categories: both are informative under SUE, and one is a fair coin under OUE.
         return least_count(self.epsilon / (2 if self.variant == "sue" else 1))
-
-    @property
-    def _most_count(self) -> int:
-        return TWO_64 // 2 - 1
 
     def _law_of(self, count: int) -> CodeLaw:
         return UnaryLaw(self.n_classes, TWO_64 // 2 if self.variant == "oue" else TWO_64 - count, count)
@@ -124,7 +105,6 @@ class UnaryEncoding(OneHotMechanism):
 
     @property
     def report_bits(self) -> int:
-        """Length of a report in bits."""
         return self.n_classes
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
@@ -139,56 +119,27 @@ class UnaryEncoding(OneHotMechanism):
 class OneHotRandomizedResponse(OneHotMechanism):
     """k-ary randomized response whose answer is one-hot, in the shape of the unary encodings."""
 
-    _count = RandomizedResponse._count
-    _most_count = RandomizedResponse._most_count
+    _odds = RandomizedResponse._odds
     _law_of = RandomizedResponse._law_of
 
 
 @dataclass(frozen=True)
-class _Favouring(OneHotMechanism):
-    """Base class of mechanisms with a set of answers for each category, which are likelier than the others."""
-
-    @property
-    def _count(self) -> int:
-        own, others = self._sizes
-        return least_count(self.epsilon, others, n_own=own, n_counted=others)
-
-    @property
-    def _most_count(self) -> int:
-        own, others = self._sizes
-        return (others * TWO_64 - 1) // (own + others)
-
-    @property
-    @abstractmethod
-    def _sizes(self) -> tuple[int, int]:
-        """Numbers of own answers and of others, up to a common factor."""
-
-
-@dataclass(frozen=True)
-class SubsetSelection(_Favouring):
-    r"""Subset selection: a set of w categories that holds the true one with probability p, any other one with q.
-
-    .. math:: w = \max\Bigl(1, \Bigl[\frac{k}{e^\varepsilon + 1}\Bigr]\Bigr), \quad
-              p = \frac{e^\varepsilon w}{e^\varepsilon w + k - w}, \quad q = \frac{w - p}{k - 1}
-
-    Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy", IEEE
-    Transactions on Information Theory 2018.
-    """
+class SubsetSelection(OneHotMechanism):
+    """Subset selection of w = max(1, [k / (e^eps + 1)]) categories (Ye and Barg, 2018)."""
 
     # Each member costs a few calls, which more rows share.
     block_cells: ClassVar[int] = 1 << 21
 
     @cached_property
     def set_size(self) -> int:
-        """Size of a released set."""
         # In this form nothing overflows.
         odds = math.exp(-self.epsilon)
         return max(1, round(self.n_classes * odds / (1 + odds)))
 
     @property
-    def _sizes(self) -> tuple[int, int]:
+    def _odds(self) -> tuple[int, int, int]:
         # (k - w) / w times as many sets lack the true category as hold it.
-        return self.set_size, self.n_classes - self.set_size
+        return self.set_size, self.n_classes - self.set_size, self.n_classes - self.set_size
 
     def _law_of(self, count: int) -> CodeLaw:
         return SubsetLaw(self.n_classes, self.set_size, count)
@@ -207,18 +158,15 @@ class SubsetSelection(_Favouring):
 
 
 @dataclass(frozen=True)
-class OneHotHadamard(_Favouring):
-    """Hadamard response of one block, whose report is released as the bits of all categories that it supports.
-
-    Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and with little
-    communication", AISTATS 2019, Section 3.
-    """
+class OneHotHadamard(OneHotMechanism):
+    """Hadamard response of one block (Acharya, Sun and Zhang, AISTATS 2019, Section 3)."""
 
     _most_classes: ClassVar[int | None] = 2**20
 
     @property
-    def _sizes(self) -> tuple[int, int]:
-        return (self._n_reports // 2,) * 2
+    def _odds(self) -> tuple[int, int, int]:
+        half = self._n_reports // 2
+        return half, half, half
 
     @property
     def _n_reports(self) -> int:
@@ -230,15 +178,7 @@ class OneHotHadamard(_Favouring):
 
 @dataclass(frozen=True)
 class OneHotLocalHashing(OneHotMechanism):
-    r"""Optimized local hashing, whose report is released as the bits of all categories that it supports.
-
-    The hash functions are linear, :math:`h_a(x) = \sum_i a_i x_i \bmod g` over digits to a prime base g next to
-    :math:`e^\varepsilon + 1`. Of all of them, :math:`c = (g^{m - 1} - 1) / (g^m - 1)` map two categories to one bucket.
-
-    Wang, Blocki, Li and Jha, USENIX Security 2017, Section 4.4; Carter and Wegman, "Universal classes of hash
-    functions", Journal of Computer and System Sciences, 1979; Feldman, Nelson, Nguyen and Talwar, "Private frequency
-    estimation via projective geometry", ICML 2022.
-    """
+    """Optimized local hashing (Wang et al., USENIX Security 2017, Section 4.4) with linear hash functions."""
 
     _most_classes: ClassVar[int | None] = 2**20
 
@@ -259,13 +199,9 @@ class OneHotLocalHashing(OneHotMechanism):
 
         return above if above <= MOST_BUCKETS and variance(above) < variance(below) else below
 
-    @cached_property
-    def _count(self) -> int:
-        return least_count(self.epsilon, self.n_buckets - 1)
-
     @property
-    def _most_count(self) -> int:
-        return (TWO_64 - 1) // self.n_buckets
+    def _odds(self) -> tuple[int, int, int]:
+        return 1, self.n_buckets - 1, 1
 
     def _law_of(self, count: int) -> CodeLaw:
         return HashingLaw(self.n_classes, self.n_buckets, count)
@@ -291,11 +227,7 @@ def make_categorical_mechanism(name: str, epsilon: float, n_classes: int) -> One
 
 
 def best_categorical_mechanism(epsilon: float, n_classes: int) -> tuple[str, OneHotMechanism]:
-    """Return the mechanism with the shortest report among those of nearly the least worst-case variance.
-
-    The variance of an unbiased frequency, averaged over the categories, is the same for all populations. Subset
-    selection has the least (Ye and Barg, 2018).
-    """
+    """Return the mechanism of the shortest report among those of nearly the least worst-case variance."""
     made = {name: make(epsilon, n_classes) for name, make in _ONE_HOT.items()}
     most = _TOLERANCE * min(mechanism.worst_case_variance for mechanism in made.values())
     near = [name for name, mechanism in made.items() if mechanism.worst_case_variance <= most]

@@ -47,10 +47,7 @@ class DistributionEstimate:
 
 
 def ramp_width(law: LatticeLaw, n: float) -> float:
-    r"""Return the width w of the ramps that shares of n answers are estimated with, as a part of the bounds.
-
-    With numbers f times as dense as evenly spread ones, the bias is :math:`f w / 2`: f/40 standard errors.
-    """
+    """Return the width of the ramps for n answers, whose bias is f/40 standard errors at f times the even density."""
     # A ramp is at least some cells wide.
     return float(np.clip((0.0025 * _unit_variance(law) / n) ** (1 / 3), 4 / law.reach, 0.125))
 
@@ -62,13 +59,12 @@ def quantile_knots(law: LatticeLaw, n: float) -> Floats:
 
 
 class Ramps:
-    """Unbiased scores of the shares of numbers below places, from cells of a lattice: one for each of several ramps.
+    """Unbiased scores of the shares of numbers below places, from cells of a lattice: one for each of several ramps."""
 
-    The inner interval, m cells from the number's start on, has left the w cells of a ramp when the number passes that.
-    The cells of the ramp and all those a multiple of m before it are therefore w inner cells for numbers below it, and
-    none for those above; those a multiple of m after it the other way round. The score is the mean of both with the
-    least variance for a uniform answer.
-    """
+    # The inner interval, m cells from the number's start on, has left the w cells of a ramp when the number passes
+    # that. Cells of the ramp and those a multiple of m before it are w inner cells for numbers below it, and none for
+    # those above; those after it the reverse. The score is the mean of both with the least variance for a uniform
+    # answer.
 
     def __init__(self, law: LatticeLaw, tops: Floats, width: Floats, share: float) -> None:
         self._law = law
@@ -98,10 +94,7 @@ class Ramps:
         return np.where(is_hit, np.where(turns > 0, 2, 0), 1)
 
     def variances(self, shares: Floats) -> tuple[Floats, Floats]:
-        """Return variances of the scores of one report, and covariances with that of the next ramp.
-
-        Shapes: shares (n_ramps,), those below the ramps; returns (n_ramps,), (n_ramps - 1,).
-        """
+        """Return variances (n_ramps,) of one report's scores and covariances (n_ramps - 1,) with the next ramp."""
         before, after = self._chances + self._gain * np.stack([shares, 1 - shares])
         high, other, low = self.levels
         variances = high**2 * before + other**2 * (1 - before - after) + low**2 * after - shares**2
@@ -130,10 +123,7 @@ class Ramps:
 
 
 def likeliest_shares(counts: Floats, response: Floats) -> Floats:
-    """Return the shares of inputs under which the answers are likeliest, by expectation and maximization.
-
-    Li et al., SIGMOD 2020, Section 5.4, without its smoothing, whose bias does not vanish.
-    """
+    """Return the likeliest shares of inputs (Li et al., SIGMOD 2020, Section 5.4, without its biased smoothing)."""
     given = np.flatnonzero(counts > 0)
     chances = response[:, given]
     return ascend(lambda shares: shares @ chances, lambda parts: chances @ parts, counts[given], len(response))
@@ -148,11 +138,7 @@ def ascend(
     *,
     part: float = 1 / 8,
 ) -> Floats:
-    """Maximize the likelihood of shares, for a response given by its two products, until at most the slack is left.
-
-    Expectation and maximization, with steps extrapolated as in Varadhan and Roland, Scandinavian Journal of Statistics
-    2008, scheme S3, and the bound of Lindsay, Annals of Statistics 1983, Theorem 4.1, on what is left.
-    """
+    """Maximize the likelihood of shares: SQUAREM (Varadhan and Roland, 2008, S3), stopped by Lindsay's bound (1983)."""
     slack = part * n_inputs / 2
     n, shares = float(counts.sum()), np.full(n_inputs, 1 / n_inputs) if start is None else start
     chances = mixture(shares)

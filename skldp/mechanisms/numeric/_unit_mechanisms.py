@@ -88,7 +88,13 @@ class UnitMechanism(RowMechanism):
         return worst_quadratic(*self.variance_coefficients)
 
     def bias(self, x: npt.ArrayLike) -> Floats:
-        """Return the mean of the released law minus x, from exact fractions: the rounding of probabilities."""
+        """Return the mean of the released law minus x, from exact fractions: the rounding of probabilities.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Numbers in [-1, 1].
+        """
         points = unit_values(x)
         exact = [float(self._mean(value) - Fraction(value)) for value in points.ravel().tolist()]
         return np.array(exact).reshape(points.shape)
@@ -120,10 +126,7 @@ class UnitMechanism(RowMechanism):
 
     @abstractmethod
     def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Release numbers, each run of `n_outputs` of them under one guarantee.
-
-        Shapes: `x` (n,); `out` (n,).
-        """
+        """Release numbers of shape (n,), each run of `n_outputs` of them under one guarantee."""
 
     @abstractmethod
     def _mean(self, x: float) -> Fraction:
@@ -149,7 +152,6 @@ class UnitLawMechanism(UnitMechanism):
 
     @property
     def loss_from_middle(self) -> float:
-        """The largest log-likelihood ratio of the law of any input to that of 0, rounded up, or more."""
         return log_ratio(*self._law.ratio_from_middle, in_doubles=True)
 
     @cached_property
@@ -188,29 +190,20 @@ class JointMechanism(UnitMechanism):
 
 @dataclass(frozen=True)
 class Duchi(UnitLawMechanism):
-    r"""Duchi's mechanism: one number in [-1, 1], released as :math:`\pm B`.
-
-    .. math:: B = \frac{e^\varepsilon + 1}{e^\varepsilon - 1}, \quad
-              P(+B) = \frac{1}{2} + \frac{x}{2} \cdot \frac{e^\varepsilon - 1}{e^\varepsilon + 1}, \quad
-              \mathrm{Var} = B^2 - x^2.
-
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", 2018.
-    """
+    """Duchi's mechanism: +-B with B = (e^eps + 1) / (e^eps - 1) (Duchi, Jordan and Wainwright, 2018)."""
 
     takes_singles: ClassVar[bool] = True
 
     @cached_property
     def integer_law(self) -> TwoAnswersLaw:
-        """The law of D."""
         return duchi(self.epsilon)
 
 
 @dataclass(frozen=True)
 class DuchiVector(UnitLawMechanism, JointMechanism):
-    """Duchi's mechanism of `n_values` numbers in [-1, 1], released as one vector of signs times a constant.
+    """Duchi's mechanism of `n_values` numbers in [-1, 1], released as one vector of signs times a constant."""
 
-    Wang et al., ICDE 2019, Algorithm 1, put the ties of an even number of signs on both sides, which costs more.
-    """
+    # Wang et al., ICDE 2019, Algorithm 1, put the ties of an even number of signs on both sides, which costs more.
 
     @cached_property
     def integer_law(self) -> SignsLaw:
@@ -291,10 +284,7 @@ class SquareWave(Piecewise):
 
 @dataclass(frozen=True)
 class Hybrid(UnitLawMechanism):
-    r"""HM: the Piecewise mechanism with probability :math:`1 - e^{-\varepsilon/2}`, else Duchi's.
-
-    Up to an epsilon of about 0.60935, it is Duchi's alone. Wang et al., ICDE 2019, Section III-C.
-    """
+    """HM: Piecewise with probability 1 - exp(-epsilon / 2), else Duchi's (Wang et al., ICDE 2019, Section III-C)."""
 
     lattice_bits: int = 24
 
@@ -314,10 +304,7 @@ class Hybrid(UnitLawMechanism):
 
 @dataclass(frozen=True)
 class HybridThreeOutputs(Hybrid):
-    """HM-TP: PM-SUB or Three-Outputs, in the proportion that makes the worst variance least.
-
-    Zhao et al., "Local differential privacy based federated learning for Internet of Things", 2020.
-    """
+    """HM-TP: PM-SUB or Three-Outputs, in the proportion of the least worst variance (Zhao et al., 2020)."""
 
     @cached_property
     def integer_law(self) -> UnitLaw:

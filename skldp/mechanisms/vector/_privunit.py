@@ -55,10 +55,7 @@ def cap_log_ratio(threshold: int, c: float) -> float:
 def best_caps(
     epsilon: float, excess: Callable[[float], float], probability: Callable[[float], float]
 ) -> tuple[int, float]:
-    """Return the threshold of the 64-bit coin and the probability of the caps with the least variance.
-
-    `excess` is zero at the best log odds of their height, of which `probability` is a function.
-    """
+    """Return the 64-bit threshold and probability of the caps of least variance, at the zero of `excess`."""
     best = optimize.brentq(lambda odds: excess(float(special.expit(odds))), -2 * epsilon - 12, 36.0, xtol=1e-10)
     c = probability(float(special.expit(best)))
     log_odds = epsilon + math.log(c) - math.log1p(-c)
@@ -102,11 +99,7 @@ def replace_by_directions(rows: Floats, along: Floats, scale: float, noise: Nois
 
 
 def _across(rows: Floats, norms: Floats, noise: Noise, workspace: Workspace) -> tuple[Floats, Floats, Floats]:
-    """Return Gaussian vectors, their components along the rows, and the norms of the rest.
-
-    Vectors close to a row are redrawn, since their component across it would have few bits; its direction keeps its
-    law.
-    """
+    """Return Gaussian vectors, redrawn if almost along their row, their components along rows, and the rest's norms."""
     points, lengths = gaussian_rows(noise, rows.shape, workspace)
     along = np.einsum("ij,ij->i", points, rows) / norms
     again = np.flatnonzero(np.abs(along) >= _CLOSE * lengths)
@@ -254,7 +247,7 @@ class PrivUnit(CapMechanism):
 
     @cached_property
     def device_law(self) -> ClosestLaw:
-        """The law that a device samples, of directions; see :meth:`closest_law`."""
+        """The law that a device samples, of directions."""
         return self.closest_law(self.n_features, 0)
 
     def closest_law(self, n_values: int, square_radius: int) -> ClosestLaw:
@@ -272,11 +265,23 @@ class PrivUnit(CapMechanism):
         return law
 
     def bias(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean release minus the direction: zero."""
+        """Return the mean release minus the direction: zero.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_values)
+            Rows.
+        """
         return np.zeros_like(as_numbers(values))
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Return the variance of every released coordinate, for rows `values` of any norm."""
+        """Return the variance of every released coordinate, for rows `values` of any norm.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_values)
+            Rows of any norm.
+        """
         squares = unit_rows(as_numbers(values)) ** 2
         along, across = self.second_moments()
         uniform = ~squares.any(axis=-1, keepdims=True)
@@ -287,11 +292,7 @@ class PrivUnit(CapMechanism):
 
         The second moments of released data are therefore an affine image of those of the clean directions,
         :math:`E[z z^\top] = (\text{along} - \text{across}) E[v v^\top] + \text{across}\, I`, which
-        :meth:`original_second_moment` inverts.
-
-        Returns
-        -------
-        along, across : float
+        ``original_second_moment`` inverts.
         """
         d, c, p = self.n_features, self.cap_probability, self.cap_threshold / 2.0**64
         inside = square_within(self.height, d)
@@ -304,7 +305,13 @@ class PrivUnit(CapMechanism):
         return (second_moment - across * np.eye(self.n_features)) / (along - across)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Return the log density of released rows given rows `values`, relative to the uniform law on the sphere."""
+        """Return the log density of released rows given rows `values`, relative to the uniform law on the sphere.
+
+        Parameters
+        ----------
+        outputs, values : ndarray of shape (n, n_values)
+            Released rows and true ones.
+        """
         directions = unit_rows(np.atleast_2d(as_numbers(values)))
         cosine = np.einsum("...j,...j->...", outputs, directions) / self.scale
         c, p = self.cap_probability, self.cap_threshold / 2.0**64
@@ -339,12 +346,9 @@ class PrivUnit(CapMechanism):
 
 @dataclass(frozen=True)
 class PrivUnitBall(RowMechanism):
-    r"""Unbiased epsilon-LDP release of a vector of norm at most R, with its norm.
+    """Release of a vector v R of norm at most R: PrivUnit of (v, sqrt(1 - ||v||^2)) without its last coordinate."""
 
-    With v = x / R, the vector :math:`(v, \sqrt{1 - \|v\|^2})` of norm 1 in d + 1 dimensions is released by
-    :class:`PrivUnit`, and the last coordinate dropped, which is post-processing. Two opposite vectors of norm R keep
-    their whole ratio, so no smaller epsilon holds. Splitting the budget between a norm and a direction costs more.
-    """
+    # Two opposite vectors of norm R keep their whole ratio, so no smaller epsilon holds.
 
     n_features: int
     epsilon: float
@@ -360,11 +364,9 @@ class PrivUnitBall(RowMechanism):
 
     @cached_property
     def domain(self) -> Ball:
-        """The ball of the radius."""
         return Ball(self.n_features, self.radius)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the release in d + 1 dimensions."""
         return self.sphere.guarantee()
 
     @cached_property
@@ -378,7 +380,6 @@ class PrivUnitBall(RowMechanism):
         return cast("np.ndarray", self.encode(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Return the variance of every released coordinate."""
         squares = (self.encode(as_numbers(values)).rows / self.radius) ** 2
         along, across = self.second_moments()
         return self.radius**2 * (along * squares + across * (1 - squares) - squares)
@@ -393,10 +394,7 @@ class PrivUnitBall(RowMechanism):
         return (second_moment - across * self.radius**2 * np.eye(self.n_features)) / (along - across)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Return the log density of released rows given `values`, relative to the uniform law on the lifted sphere.
-
-        The dropped coordinate has either sign, equally likely under the uniform law.
-        """
+        """Return the log density of released rows given `values`, relative to the uniform law on the lifted sphere."""
         values, outputs = self.encode(np.atleast_2d(as_numbers(values))).rows / self.radius, outputs / self.radius
         rest = np.sqrt(np.maximum(1 - row_norms(values) ** 2, 0))
         dropped = np.sqrt(np.maximum(self.sphere.scale**2 - row_norms(outputs) ** 2, 0))
@@ -414,12 +412,7 @@ class PrivUnitBall(RowMechanism):
 
 @dataclass(frozen=True)
 class ScaledRows(RowMechanism):
-    r"""Release of rows within declared bounds as vectors, with the bounds scaled to [-1, 1].
-
-    The bounds are public, so that the map is the same for all rows and the guarantee is that of `inner`. Released
-    vectors or directions are not mapped back. Scaled rows longer than a radius are shortened to it, and not counted as
-    moved.
-    """
+    """Release of rows within declared bounds, scaled to [-1, 1] and shortened to a radius; not mapped back."""
 
     inner: PrivUnit | PrivUnitBall
     low: tuple[float, ...] = field(repr=False)
@@ -433,11 +426,9 @@ class ScaledRows(RowMechanism):
 
     @cached_property
     def domain(self) -> Box:
-        """The declared bounds."""
         return Box(self.low, self.high)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the mechanism of vectors."""
         return self.inner.guarantee()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:

@@ -30,21 +30,12 @@ from skldp.mechanisms.vector._privunit import (
 
 @dataclass(frozen=True)
 class PrivUnitProducts(CapMechanism):
-    r"""Unbiased epsilon-LDP release of the products of all pairs of a vector's numbers, for vectors of norm at most 1.
+    """Release of the products of all pairs of a vector's numbers, upper triangle by row: PrivUnit of an axis."""
 
-    The release has d (d + 1) / 2 numbers: the upper triangle, row by row, products of two different numbers times
-    :math:`\sqrt 2`, in multiples of `step`. The vector :math:`v = (x, \sqrt{1 - \|x\|^2})` has norm 1 in D = d + 1
-    dimensions. An axis a is drawn: with probability p (`cap_threshold`) uniformly from the two caps
-    :math:`|\langle a, v \rangle| \ge \gamma` of probability c together, else from the rest. With
-    :math:`q = E\langle a, v \rangle^2` (`mean_square`) and the `slope` m,
-
-    .. math:: \frac{p}{1 - p} \cdot \frac{1 - c}{c} = e^\varepsilon, \qquad m = (D q - 1) / (D - 1), \qquad
-              E\Bigl[\bigl(a a^\top - \tfrac{1 - q}{D - 1} I\bigr) / m\Bigr] = v v^\top
-
-    Its total variance :math:`(1 - 1 / D)(1 / m^2 - 1)` is least where :math:`\gamma^2 = q`. For d = 11, PrivUnit of the
-    products as one vector has 1.3, 1.6, 2.5 and 4.2 times its variance in a direction at epsilon 1, 2, 4 and 8. The
-    integer p, the caps, precision and rounding are as in :class:`PrivUnit`, around both ends of an axis.
-    """
+    # Products of two different numbers are times sqrt 2, in multiples of `step`. v = (x, sqrt(1 - ||x||^2)) has D = d +
+    # 1 dimensions; an axis a is drawn with probability p (`cap_threshold`) from the two caps |<a, v>| >= g, c together.
+    # With q = E <a, v>^2 (`mean_square`) and m = (D q - 1) / (D - 1) (`slope`), p (1 - c) / ((1 - p) c) = e^epsilon and
+    # E[(a a' - (1 - q) / (D - 1) I) / m] = v v'. The total variance (1 - 1 / D) (1 / m^2 - 1) is least where g^2 = q.
 
     mean_square: float = field(init=False, repr=False)
     slope: float = field(init=False, repr=False)
@@ -77,7 +68,6 @@ class PrivUnitProducts(CapMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """Number of products."""
         return self.n_features * (self.n_features + 1) // 2
 
     @property
@@ -87,21 +77,12 @@ class PrivUnitProducts(CapMechanism):
 
     @property
     def mean_variance(self) -> float:
-        """Variance in the mean of all orthogonal directions of the matrix of v: of x, for vectors of norm 1.
-
-        Shorter vectors have less. Directions through the vector have more than those across it.
-        """
+        """Variance in the mean of all orthogonal directions of the matrix of v: of x, for vectors of norm 1."""
         d = self.n_features + 1
         return (1 - 1 / d) * (1 / self.slope**2 - 1) / (d * (d + 1) / 2 - 1)
 
     def fourth_moments(self) -> tuple[float, float, float]:
-        r"""Return the coefficients of the fourth moments of the axis.
-
-        For symmetric S and T, :math:`E[a^\top S a \; a^\top T a]` is the first one times
-        :math:`\operatorname{tr} S \operatorname{tr} T + 2 \operatorname{tr} S T`, the second one times
-        :math:`\operatorname{tr} S \, v^\top T v + \operatorname{tr} T \, v^\top S v + 4 v^\top S T v`, and the third
-        one times :math:`v^\top S v \; v^\top T v`.
-        """
+        """Coefficients of trS trT + 2 trST, trS v'Tv + trT v'Sv + 4 v'STv and v'Sv v'Tv in E[a'Sa a'Ta]."""
         d, c, p, gamma = self.n_features + 1, self.cap_probability, self.cap_threshold / 2.0**64, 1 - self.height
         inside = gamma**3 * math.exp(log_mean_density(self.height, d)) + 3 / d * square_within(self.height, d + 2)
         fourth = p / c * 2 * inside + (1 - p) / (1 - c) * (3 / (d * (d + 2)) - 2 * inside)

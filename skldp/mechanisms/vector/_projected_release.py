@@ -21,8 +21,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
-from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta, union_delta
-from skldp.mechanisms.vector._projection import RandomProjection
+from skldp.mechanisms.vector._projection import RandomProjection, default_width, gordon_delta, union_delta
 
 SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")
 # The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
@@ -33,12 +32,7 @@ _BLOCK_ROWS = 1024
 
 @dataclass(frozen=True)
 class ProjectedRelease(RowMechanism):
-    """Release of rows after projection by a public Phi; RandomProjectionPrivatizer describes the parameters.
-
-    With Laplace noise the product with Phi is computed in double precision. Its rounding adds at most
-    :math:`2^{-51} d^{3/2}` times the larger norm to a distance. Noise is larger by that fraction, so that no loss
-    exceeds that of the declared diameter.
-    """
+    """Release of rows after projection by a public Phi; RandomProjectionPrivatizer describes the parameters."""
 
     projection: RandomProjection
     epsilon: float
@@ -103,7 +97,6 @@ class ProjectedRelease(RowMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """Number of components."""
         return self.projection.n_components
 
     @cached_property
@@ -117,10 +110,7 @@ class ProjectedRelease(RowMechanism):
 
     @cached_property
     def stretch(self) -> float:
-        """The sensitivity: no distance within the declared domain grows by more than this factor.
-
-        ``"gordon"`` and ``"union"`` may fail with the probability `delta`, and so may ``"sparse"`` with a Gaussian Phi.
-        """
+        """The sensitivity: no distance within the declared domain grows by more, but for a chance of `delta`."""
         if self.max_nonzeros is not None:
             return self.projection.sparse_bound(2 * int(self.max_nonzeros), float(self.stated_delta or 0))
         if self.sensitivity in ("gordon", "union"):
@@ -195,7 +185,6 @@ class ProjectedRelease(RowMechanism):
             return Release(self._project(inside.rows), inside.n_moved)
 
     def variance(self, rows: Any) -> np.ndarray:
-        """Return the variance of every released coordinate."""
         return self.inner.variance(self.project(rows).rows)
 
     def bias(self, rows: Any) -> np.ndarray:
@@ -276,6 +265,5 @@ def _up(value: float) -> float:
 
 
 def _largest(rows: Any) -> np.ndarray:
-    """Return the largest magnitude in each row."""
     largest = abs(rows).max(axis=1)
     return np.asarray(largest.toarray() if sparse.issparse(largest) else largest, dtype=np.float64).ravel()
