@@ -21,7 +21,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
-from skldp import ColumnEncoder, recommend
+from skldp import ColumnEncoder
+from skldp.study import recommend
 
 N_PEOPLE, N_TEST = 100_000, 20_000
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

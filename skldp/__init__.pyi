@@ -18,6 +18,7 @@ from skldp.estimators._out_of_core import release_blocks, release_dask
 from skldp.estimators._private_discriminant import PrivateDiscriminant
 from skldp.estimators._private_linear import PrivateLinearRegression
 from skldp.estimators._private_logistic import PrivateLogisticRegression
+from skldp.estimators._private_model import private_model
 from skldp.estimators._private_moments import PrivateMoments
 from skldp.estimators._random_projection import RandomProjectionPrivatizer
 from skldp.estimators._table import TablePrivatizer
@@ -25,7 +26,6 @@ from skldp.estimators._targets import TargetPrivatizer
 from skldp.estimators._transformer_domain import domain_from_transformer
 from skldp.estimators._vector import MultivariateLaplacePrivatizer, PrivUnitTransformer
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.study._recommend import recommend
 
 __version__: str
 
@@ -58,7 +58,7 @@ __all__ = [
     "domain_from_transformer",
     "policy_from_estimator",
     "privacy_guarantee",
-    "recommend",
+    "private_model",
     "release_batches",
     "release_blocks",
     "release_dask",

@@ -7,12 +7,11 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a finite real number; bools are excluded."""
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+    # numpy's bool is no Real.
+    if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
         return math.isfinite(value)
@@ -23,7 +22,7 @@ def is_number(value: Any) -> bool:
 
 def is_integer(value: Any) -> bool:
     """Return whether a value has an integer type; bools are excluded."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_integer(name: str, value: Any, *, least: int, most: int | None = None) -> None:
@@ -48,7 +47,7 @@ check_epsilon = partial(check_positive, "epsilon")
 
 def check_between(name: str, value: Any, low: float, high: float) -> None:
     """Raise ValueError unless a value is a number from `low` to `high`, which may be infinite."""
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_) or not low <= float(value) <= high:
+    if not isinstance(value, Real) or isinstance(value, bool) or not low <= float(value) <= high:
         raise ValueError(f"{name} must be a number from {low} to {high}; got {value!r}.")
 
 

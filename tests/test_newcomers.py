@@ -31,7 +31,7 @@ def test_a_search_chooses_by_what_is_guaranteed_and_not_by_what_is_printed():
         make_pipeline(release, StandardScaler(), LogisticRegression()),
         grid,
         cv=2,
-        scoring=skldp.study.with_exact_epsilon("accuracy"),
+        scoring={"score": "accuracy", "exact_epsilon": lambda model, X, y: skldp.privacy_guarantee(model).epsilon},
         # Every score is good enough: the smallest epsilon wins, and published 2 is more than 5.
         refit=skldp.study.smallest_epsilon(1.0),
     )
@@ -53,7 +53,9 @@ def test_a_warning_about_bounds_names_the_column():
 
 
 # From a file to a scored private pipeline, in at most ten lines each: the lines are those of the gallery's example.
-EXAMPLE = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "from_file_to_score.py"), run_name="example")
+EXAMPLE = runpy.run_path(
+    str(Path(__file__).parents[1] / "examples" / "start" / "from_file_to_score.py"), run_name="example"
+)
 
 
 @pytest.mark.few(2)

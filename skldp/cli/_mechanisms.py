@@ -4,26 +4,34 @@ import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from skldp._checks import check_choice, check_epsilon
+from skldp.cli import _names
 from skldp.cli._options import Names, made_up_row
 from skldp.exceptions import PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
-from skldp.study._audit import audit_estimator
-from skldp.study._catalogue import FEATURE_MECHANISMS, GUARANTEED, LABEL_MECHANISMS, make_named, takes_delta
-from skldp.study._table_files import StudyInputError, read_study_schema
 
 # Few rows: nothing is learnt from them.
 _MADE_UP = 60
-_AUDITED = (*FEATURE_MECHANISMS, *LABEL_MECHANISMS)
-_NAMES = ", ".join(_AUDITED)
+_AUDITED = (*_names.FEATURES, *_names.LABELS)
 _ALL = Names("all")
 # An audit of all of some 30 mechanisms refutes a correct one with a probability of at most 0.3%.
 _CONFIDENCE = 0.9999
-_GUARANTEED = "; ".join(f"of {what}: {', '.join(names)}" for what, names in GUARANTEED.items())
 
-Epsilon = Annotated[float, typer.Option(help="The budget of one record or one label, natural log.")]
+EPILOGS = {
+    "guarantee": _names.epilog(
+        "skldp guarantee bitrand --epsilon 1 --features 768",
+        "skldp guarantee table --epsilon 2 --schema people.json",
+        names={f"for {kind}": names for kind, names in _names.GUARANTEED.items()},
+    ),
+    "audit": _names.epilog(
+        "skldp audit all --trials 100000",
+        "skldp audit piecewise,duchi --epsilon 2",
+        names={"mechanisms": _AUDITED},
+    ),
+}
+
+Epsilon = Annotated[float, typer.Option(help="Budget of one record or one label, natural log.")]
 Features = Annotated[int, typer.Option(help="Numeric features of one record.", min=1)]
 Bits = Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")]
 Low = Annotated[float, typer.Option(help="Least value of a feature.")]
@@ -31,7 +39,7 @@ High = Annotated[float, typer.Option(help="Largest value of a feature.")]
 
 
 def guarantee(
-    mechanism: Annotated[str, typer.Argument(help=f"One, {_GUARANTEED}.")],
+    mechanism: Annotated[str, typer.Argument(help="Mechanism or model, one of the names below.")],
     epsilon: Epsilon = 1.0,
     features: Features = 64,
     bits: Bits = 10,
@@ -39,11 +47,18 @@ def guarantee(
     low: Low = -1.0,
     high: High = 1.0,
     delta: Annotated[
-        float | None, typer.Option(help="Delta, for gaussian and best.", show_default="1e-06 for gaussian, else 0")
+        float | None, typer.Option(help="Delta, for gaussian and best. Default: 1e-06 for gaussian, else 0.")
     ] = None,
-    schema: Annotated[str | None, typer.Option(help="The columns of a table: a .json file, or its text.")] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="Columns of a table: a .json file, or its text.", metavar="SCHEMA")
+    ] = None,
 ) -> None:
-    """Print the guarantee of a mechanism, or of a model that learns, at given sizes: stated beside exact."""
+    """Print the stated and the exact epsilon of a mechanism.
+
+    Sizes are those of the records that it releases. A model that learns from people is a mechanism as well.
+    """
+    from skldp.study._table_files import read_study_schema
+
     # Distance from the middle of the bounds to a corner.
     radius = (high - low) / 2 * features**0.5 if low < high else None
     columns = None if schema is None else read_study_schema(schema)
@@ -54,7 +69,7 @@ def guarantee(
 
 def audit(
     mechanism: Annotated[
-        Names, typer.Argument(help=f"all, or one or more with commas: {_NAMES}.", parser=Names)
+        Names, typer.Argument(help="all, or one or more of the names below, with commas.", parser=Names)
     ] = _ALL,
     epsilon: Epsilon = 1.0,
     features: Features = 2,
@@ -65,7 +80,14 @@ def audit(
     trials: Annotated[int, typer.Option(help="Number of outputs.")] = 20_000,
     delta: Annotated[float | None, typer.Option(help="Delta, for mechanisms that have one.")] = None,
 ) -> None:
-    """Lower-bound the epsilon of a mechanism from its outputs alone; exit code 1 if a claim is refuted."""
+    """Test the epsilon of a mechanism by its outputs alone.
+
+    The printed lower bound holds with a confidence of 99.99%. The exit code is 1 if it refutes a guarantee.
+    """
+    from skldp.study._audit import audit_estimator
+    from skldp.study._catalogue import takes_delta
+    from skldp.study._table_files import StudyInputError
+
     everything = mechanism == _ALL
     for name in () if everything else mechanism:
         check_choice("The mechanism", name, _AUDITED, StudyInputError)
@@ -99,10 +121,15 @@ def fitted_mechanism(
     **options: Any,
 ) -> Any:
     """Fit a mechanism or a model to made-up rows of given sizes; raise StudyInputError for an option that it lacks."""
+    import numpy as np
+
+    from skldp.study._catalogue import make_named, takes_delta
+    from skldp.study._table_files import StudyInputError
+
     check_epsilon(epsilon)
-    kind = next((kind for kind, names in GUARANTEED.items() if name in names), "")
+    kind = next((kind for kind, names in _names.GUARANTEED.items() if name in names), "")
     if delta is not None and kind and not takes_delta(name):
-        having = ", ".join(filter(takes_delta, FEATURE_MECHANISMS))
+        having = ", ".join(filter(takes_delta, _names.FEATURES))
         raise StudyInputError(f"--delta is for {having}; {name} has none.")
     if name == "table" and schema is None:
         raise StudyInputError("table needs --schema, the domains of its columns.")

@@ -1,21 +1,20 @@
-"""Shared options of commands, their parsers, a progress bar, and tables."""
+"""Shared options of commands, their parsers, and tables."""
 
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
 from skldp._checks import check_epsilon
 from skldp._tables import require
 from skldp._texts import escaped
-from skldp.domains._column import Column
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from skldp.domains._column import Column
 
 # Replacements for ASCII terminals.
 _IN_ASCII = str.maketrans({"ε": "eps", "δ": "delta", "≤": "<=", "±": "+-", "–": "-"})
@@ -50,43 +49,53 @@ class Names(tuple[str, ...]):
         return ",".join(self)
 
 
-def _file_option(about: str, flag: str | None = None, **more: Any) -> Any:
-    return typer.Option(*filter(None, [flag]), help=about, rich_help_panel="File options", **more)
-
-
-Target = Annotated[str | None, _file_option("The column of the target.")]
+Target = Annotated[str | None, typer.Option(help="Column of the target.")]
 Bounds = Annotated[
-    str | None, _file_option("The declared bounds of the features: low,high or a .csv file of column,low,high.")
+    str | None,
+    typer.Option(help="Declared bounds of the features: low,high or a .csv file of column,low,high.", metavar="BOUNDS"),
 ]
 TargetBounds = Annotated[
-    str | None, _file_option("Declared bounds of a numeric target, low,high; without, its row in the file of --bounds.")
+    str | None,
+    typer.Option(
+        help="Declared bounds of a numeric target. Default: its row in the file of --bounds.", metavar="LOW,HIGH"
+    ),
 ]
-Transform = Annotated[str, _file_option("none, or log: the study is of the logarithm of a numeric target.")]
-Columns = Annotated[Names | None, _file_option("The features, with commas; without, all columns.", parser=Names)]
+Transform = Annotated[
+    str, typer.Option(help="none, or log to study the logarithm of a numeric target.", metavar="NAME")
+]
+Columns = Annotated[
+    Names | None, typer.Option(help="Features, with commas. Default: all columns.", parser=Names, metavar="NAMES")
+]
 Schema = Annotated[
     str | None,
-    _file_option(
-        "The declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
-        "file."
+    typer.Option(
+        help="Declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
+        "file.",
+        metavar="SCHEMA",
     ),
 ]
 Separator = Annotated[
-    str | None, _file_option("Separator of the cells of a .csv file.", show_default="a comma; a tab in a .tsv file")
+    str | None, typer.Option(help="Separator of the cells of a text file. Default: a comma; a tab in a .tsv file.")
 ]
-Decimal = Annotated[str, _file_option("Decimal mark of the numbers of a .csv file: a point or a comma.")]
-Encoding = Annotated[str, _file_option("Encoding of a .csv file.")]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of the numbers of a text file: a point or a comma.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of a text file.")]
 Missing = Annotated[
     Names | None,
-    _file_option("Texts of missing cells of a .csv file beside empty ones, with commas, such as NA.", parser=Names),
+    typer.Option(
+        help="Texts that mark missing cells of a text file, with commas, such as NA. Empty cells are missing.",
+        parser=Names,
+        metavar="TEXTS",
+    ),
 ]
 NoHeader = Annotated[
-    bool, _file_option("The first row of a .csv file is a record; columns are named 0, 1, ...", flag="--no-header")
+    bool,
+    typer.Option("--no-header", help="The first row of a text file is a record. Columns are named 0, 1, ..."),
 ]
 CountUnknown = Annotated[
     bool,
-    _file_option(
-        "Replace undeclared categories and missing values as a policy of the columns does, instead of an error.",
-        flag="--count-unknown",
+    typer.Option(
+        "--count-unknown",
+        help="Replace undeclared categories and missing values as a policy does, instead of an error.",
     ),
 ]
 
@@ -113,8 +122,10 @@ def keep_inputs(read: Iterable[object], *written: Path | None) -> None:
             raise typer.BadParameter(f"The command reads {one} and cannot write to it; name another file to write.")
 
 
-def made_up_row(columns: Sequence[Column]) -> Any:
+def made_up_row(columns: "Sequence[Column]") -> Any:
     """Return a frame with one row of public values: low bounds and first categories."""
+    import numpy as np
+
     ends = [np.array([0.0 if column.has_codes else column.low]) for column in columns]
     cells = {column.name: column.from_numbers(end) for column, end in zip(columns, ends, strict=True)}
     return require("pandas").DataFrame(cells)
@@ -132,17 +143,9 @@ def printable(text: str) -> str:
     return text
 
 
-def progress_bar(console: Console) -> Progress:
-    """Return a transient progress bar, disabled if the output is not a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return _Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-class _Bar(Progress):
-    def stop(self) -> None:
-        """Stop the bar; rich before 15 prints an empty line for a disabled bar."""
-        if not self.disable:
-            super().stop()
+def on_terminal() -> bool:
+    """Return whether progress is shown: only if standard error is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def rich_table(
@@ -151,8 +154,11 @@ def rich_table(
     rows: Iterable[Iterable[str]],
     bold: Iterable[tuple[int, int]] = (),
     ends: Iterable[int] = (),
-) -> Table:
+) -> "Table":
     """Return a table of plain text for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
     names, cells_of = [printable(heading) for heading in headings], [list(row) for row in rows]
     # Empty columns and long headings do not fit a terminal of 80 columns.
     shown = [j for j in range(len(names)) if not cells_of or any(row[j] for row in cells_of)]

@@ -1,21 +1,17 @@
 """``skldp study``: cost of privacy on a data set."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
 from skldp._tables import require
+from skldp.cli import _names
 from skldp.cli import _options as options
-from skldp.cli._options import Epsilons, Names, keep_inputs, output_option, printable, progress_bar, rich_table
-from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, PRIVATE_MODELS
-from skldp.study._comparison import ComparisonSettings, compare_mechanisms
-from skldp.study._datasets import BUNDLED, TASKS, load_study_data
-from skldp.study._report import html_report, plot_comparisons, ranking
-from skldp.study._results import write_csv
-from skldp.study._table_files import TABLE_FILES, TextFormat
+from skldp.cli._options import Epsilons, Names, keep_inputs, on_terminal, output_option, printable, rich_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Fewer folds for all mechanisms: half a minute on the digits instead of several minutes.
 _ALL, _FEW_FOLDS, _FOLDS = Names("all"), 3, 5
@@ -24,19 +20,35 @@ _FIRST_DATA = ("friedman", "digits")
 # Releases of rows beside the models: two that keep what they state, and the published one.
 _RELEASES = ("privunit", "bitrand-exact", "bitrand")
 _EPSILONS = Epsilons("1,2,4,8")
-_MODELS = ", ".join(dict.fromkeys(name for models in PRIVATE_MODELS.values() for name in models))
+
+EPILOGS = {
+    "study": _names.epilog(
+        "skldp study",
+        "skldp study people.csv --target sick --bounds bounds.csv --report study.html",
+        "skldp study people.csv --target income --target-bounds 0,200000 --schema people.json",
+        names={
+            **{f"models for a {task}": names for task, names in _names.MODELS.items()},
+            "mechanisms that release rows": ("none", *_names.FEATURES),
+        },
+    )
+}
 
 
 def study(
     context: typer.Context,
     data: Annotated[
         str | None,
-        typer.Argument(help=f"{', '.join(BUNDLED)}, or a {TABLE_FILES} file.", show_default=" and ".join(_FIRST_DATA)),
+        typer.Argument(
+            help=f"{', '.join(_names.DATA)}, or a {_names.TABLE_FILES} file. Default: {' and '.join(_FIRST_DATA)}."
+        ),
     ] = None,
     target: options.Target = None,
     task: Annotated[
         str,
-        typer.Option(help=f"{', '.join(TASKS)}, or auto: a regression if the target has fractions or many numbers."),
+        typer.Option(
+            help=f"{', '.join(_names.TASKS)}, or auto: a regression if the target has fractions or many numbers.",
+            metavar="NAME",
+        ),
     ] = "auto",
     target_bounds: options.TargetBounds = None,
     target_transform: options.Transform = "none",
@@ -52,46 +64,65 @@ def study(
     mechanism: Annotated[
         Names | None,
         typer.Option(
-            help=f"all, or one or more with commas. Models that learn without rows: {_MODELS}. Releases of rows: none, "
-            f"{', '.join(FEATURE_MECHANISMS)}.",
+            help="all, or one or more of the names below, with commas. "
+            f"Default: the models of the task, {', '.join(_RELEASES)}.",
             parser=Names,
-            show_default=f"the models of the task, {', '.join(_RELEASES)}",
+            metavar="NAMES",
         ),
     ] = None,
     labels: Annotated[
-        str, typer.Option(help=f"How classes are released beside rows: none, {', '.join(LABEL_MECHANISMS)}.")
+        str,
+        typer.Option(
+            help=f"Mechanism of the classes beside released rows: none, {', '.join(_names.LABELS)}.", metavar="NAME"
+        ),
     ] = "label-rr",
     epsilons: Annotated[
         Epsilons,
         typer.Option(
-            help="Budgets of a record with its target, with commas.", parser=Epsilons, show_default=str(_EPSILONS)
+            help=f"Epsilons to try, separated by commas. Default: {_EPSILONS}.",
+            parser=Epsilons,
+            metavar="NUMBERS",
+            show_default=False,
         ),
     ] = _EPSILONS,
     bits: Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")] = 10,
     folds: Annotated[
         int | None,
-        typer.Option(help="Folds of the cross-validation.", min=2, show_default=f"{_FOLDS}; for all {_FEW_FOLDS}"),
+        typer.Option(help=f"Folds of the cross-validation. Default: {_FOLDS}; {_FEW_FOLDS} for all.", min=2),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Releases of every fold.", min=1)] = 1,
+    repeats: Annotated[int, typer.Option(help="Private repeats per fold.", min=1)] = 1,
     scoring: Annotated[
         str | None,
-        typer.Option(help="A score of scikit-learn, such as f1_macro.", show_default="accuracy; for a regression r2"),
+        typer.Option(
+            help="Score of scikit-learn, such as f1_macro. Default: accuracy, or r2 for a regression.", metavar="NAME"
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Make the noise repeatable; folds always are.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Parallel fits; -1 uses all cores.")] = None,
-    csv_path: Annotated[Path, output_option("--csv", about="The table to write, a CSV file.")] = Path("study.csv"),
+    csv_path: Annotated[Path, output_option("--csv", about="Table to write, a CSV file.")] = Path("study.csv"),
     picture_path: Annotated[
         Path,
         output_option(
-            "--picture", about="The picture to write, a .png, .svg or .pdf file.", endings=(".png", ".svg", ".pdf")
+            "--picture", about="Picture to write, a .png, .svg or .pdf file.", endings=(".png", ".svg", ".pdf")
         ),
     ] = Path("study.png"),
     report_path: Annotated[
         Path | None,
-        output_option("--report", about="A page of everything to write, an .html file.", endings=(".html", ".htm")),
+        output_option("--report", about="Page of everything to write, an .html file.", endings=(".html", ".htm")),
     ] = None,
 ) -> None:
-    """Train a linear model on private features and targets over a range of epsilon, and compare."""
+    """Compare private models and mechanisms on a table.
+
+    Scores are from cross-validation, at each epsilon. The budget is that of a record with its target.
+    """
+    from rich.console import Console
+
+    from skldp.study._comparison import ComparisonSettings, compare_mechanisms
+    from skldp.study._datasets import load_study_data
+    from skldp.study._report import html_report, plot_comparisons, ranking
+    from skldp.study._results import write_csv
+    from skldp.study._table_files import TextFormat
+
     console = Console()
     # Fail before the fits, which may take hours.
     keep_inputs([data, schema], csv_path, picture_path, report_path)
@@ -116,16 +147,10 @@ def study(
             form=TextFormat(separator, decimal, encoding, tuple(missing or ()), not no_header),
             target_transform=target_transform,
         )
-        models = PRIVATE_MODELS[loaded.task]
-        named = [*models, *FEATURE_MECHANISMS] if everything else list(mechanism or (*models, *_RELEASES))
+        models = _names.MODELS[loaded.task]
+        named = [*models, *_names.FEATURES] if everything else list(mechanism or (*models, *_RELEASES))
         skip = everything or mechanism is None
-        with progress_bar(console) as progress:
-            bar = progress.add_task(named[0], total=None)
-
-            def move(name: str, done: int, total: int, progress: Progress = progress, bar: TaskID = bar) -> None:
-                progress.update(bar, description=name.ljust(20), completed=done, total=total)
-
-            found.append(compare_mechanisms(loaded, named, settings, skip_unfit=skip, n_jobs=jobs, progress=move))
+        found.append(compare_mechanisms(loaded, named, settings, skip_unfit=skip, n_jobs=jobs, verbose=on_terminal()))
     # A terminal may refuse to print; files are written first.
     write_csv(csv_path, found)
     plot_comparisons(*found).savefig(picture_path, dpi=150)
@@ -151,5 +176,5 @@ def study(
     console.print(printable(f"Next: {following}"), markup=False, soft_wrap=True)
 
 
-def _print(console: Console, lines: list[str]) -> None:
+def _print(console: "Console", lines: list[str]) -> None:
     console.print("\n".join(map(printable, lines)), markup=False, highlight=False)

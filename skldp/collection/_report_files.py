@@ -8,6 +8,7 @@ from enum import Enum
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
+from skldp._progress import Progress
 from skldp._tables import require
 from skldp.client._policy import Policy, check_policy
 from skldp.client._report_bytes import PolicyReport, header
@@ -240,6 +241,11 @@ class ReportStore:
     def add(self, report: bytes) -> bool:
         """Add one report, which is not trusted.
 
+        Parameters
+        ----------
+        report : bytes
+            Report of a device.
+
         Returns
         -------
         bool
@@ -279,7 +285,7 @@ class ReportStore:
         for found in read_batch(self.policy, batch):
             self._take(found)
 
-    def add_file(self, path: str | PathLike[str]) -> None:
+    def add_file(self, path: str | PathLike[str], *, verbose: bool = False) -> None:
         """Add a file: concatenated reports, an Arrow file or stream, or Parquet, by its first bytes.
 
         The file is read in parts, in time linear in its size; a repeated report takes no memory. Bytes between reports
@@ -290,6 +296,8 @@ class ReportStore:
         ----------
         path : str or path-like
             A page of a small Parquet file may take 2 GB of memory: read Parquet only from your own systems.
+        verbose : bool, default=False
+            Show progress on standard error, from two seconds on.
 
         Raises
         ------
@@ -302,10 +310,12 @@ class ReportStore:
             it), or its column of reports is not of bytes.
         """
         n, foreign, broken, state, n_skipped = -self._read, -self._foreign, -self._broken, "", 0
-        for found in read_file(self.policy, path):
-            self._take(found)
-            n_skipped += found.n_skipped
-            state = state if found.is_readable else "is damaged or cut off, and its rest was not read"
+        with Progress(f"{os.path.basename(path)}, reports read", show=verbose) as progress:
+            for found in read_file(self.policy, path):
+                self._take(found)
+                progress.advance(len(found.columns.ids))
+                n_skipped += found.n_skipped
+                state = state if found.is_readable else "is damaged or cut off, and its rest was not read"
         n, foreign, broken = n + self._read, foreign + self._foreign, broken + self._broken
         if state:
             state += f"; got {n:,} reports of it"
@@ -323,6 +333,11 @@ class ReportStore:
 
         The first report of an id counts. Raises TypeError for anything but a collector, and ValueError for one of
         another policy, for this one, and for one that is given twice.
+
+        Parameters
+        ----------
+        *others : Collector
+            Collectors of other reports.
         """
         every = (self, *others)
         for place, one in enumerate(others):

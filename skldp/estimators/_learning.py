@@ -93,6 +93,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         return self._fit(X, y)
 
@@ -100,10 +101,14 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     @fit_context(prefer_skip_nested_validation=True)
     @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Collect reports of more people for the open tasks. Each person may report once.
+        """Return self with the reports of more people for the open tasks. Each person may report once.
 
-        Shapes: X (n_samples, n_features), y (n_samples,). The parameters must be those of `fit`. The first people of a
-        stream answer the first tasks, each of which waits until it has its people.
+        The first people of a stream answer the first tasks, each of which waits until it has its people.
+
+        Parameters
+        ----------
+        X, y : array-like of shape (n_samples, n_features), and of shape (n_samples,)
+            As of `fit`.
         """
         return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self._fit(X, y, is_stream=True)
 
@@ -119,9 +124,9 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         self._box, self._n_calls = self._domain(), 0
         if not protocol.is_enough:
             warn(
-                f"Noise hides the relations between columns: {self._without_features} predicted; got "
-                f"{protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; at "
-                f"least {protocol.n_needed:,} people are needed, or fewer features.",
+                f"Too few people: noise hides the relations between columns, and {self._without_features} predicted; "
+                f"got {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; "
+                f"at least {protocol.n_needed:,} people are needed, or fewer features.",
                 TooFewPeopleWarning,
             )
         if protocol.is_enough and not is_stream and protocol.undetected_share == 1:

@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from skldp._progress import Progress
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.accounting.ledger._records import row_identities
 from skldp.estimators._validation import warn
@@ -23,28 +24,13 @@ from skldp.laws._person_ids import distinct_ids
 
 
 def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., Any]:
-    """Return a map over histories by joblib's workers, with an optional progress bar."""
-    track = _progress_bar() if show else None
+    """Return a map over histories by joblib's workers, which can show its progress."""
 
     def workers(function, items):
         found = Parallel(n_jobs=n_jobs, return_as="generator" if show else "list")(map(delayed(function), items))
-        return found if track is None else track(found, len(items))
+        return Progress("histories certified", len(items), show=show).track(found)
 
     return workers
-
-
-def _progress_bar():
-    try:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        raise ImportError('verbose=True needs rich: pip install "skldp[study]".') from None
-
-    def track(decisions, total):
-        columns = TextColumn("certifying histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-        with Progress(*columns) as bar:
-            yield from bar.track(decisions, total=total)
-
-    return track
 
 
 _ID_SOURCES = (

@@ -27,7 +27,6 @@ class GuaranteeStep:
     basis: str = "exact"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures by name."""
         return asdict(self)
 
 
@@ -55,7 +54,7 @@ class PrivacyGuarantee:
         The exact worst-case log-likelihood ratio (natural log) over the declared domain; per unit of Euclidean
         distance when `unit` is ``"distance"``. Infinite when nothing is protected.
     delta : float, default=0.0
-        As `basis` defines it.
+        Probability that the bound fails, over what `basis` says; 0 for most mechanisms.
     unit : {"record", "label", "distance"}, default="record"
         Difference between the two inputs: a row with all its features, one label, or one unit of distance.
     per_feature : float, default=None
@@ -136,10 +135,7 @@ class PrivacyGuarantee:
         Parameters
         ----------
         name : str, default=""
-
-        Returns
-        -------
-        GuaranteeStep
+            Name of the step.
         """
         return GuaranteeStep(name, self.epsilon, self.delta, self.unit, self.stated, self.basis)
 
@@ -151,7 +147,7 @@ class PrivacyGuarantee:
         return math.inf if self.diameter is None else product_above(self.epsilon, self.diameter)
 
     def over_diameter(self, diameter: float | None = None) -> "PrivacyGuarantee":
-        """Turn a guarantee per unit of distance into one per record.
+        """Return the guarantee per record that follows from one per unit of distance.
 
         Parameters
         ----------

@@ -1,5 +1,6 @@
-"""Choice of an epsilon: a scorer and a refit rule for searches, and the budget of a series of queries."""
+"""Choice of an epsilon: a refit rule for searches, and the budget of a series of queries."""
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,72 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import check_scoring
 
 from skldp._arrays import as_numbers
 from skldp._checks import check_choice, check_fraction, check_integer, check_positive, is_number
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
-from skldp.estimators._composition import privacy_guarantee
 from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import split_epsilon
 from skldp.mechanisms._noise import noise_from
-from skldp.study._curve import check_scorer
-
-_EXACT = "exact_epsilon"
-# Score of a fit without a finite epsilon: means and standard deviations of such scores are still finite.
-_WITHOUT_BOUND = 1e150
-
-
-def with_exact_epsilon(scoring: str | Callable[..., float] | None = None) -> Callable[..., dict[str, float]]:
-    """Make the `scoring` of a search or a cross-validation that returns the exact epsilon of each candidate as well.
-
-    Parameters
-    ----------
-    scoring : str or callable, default=None
-        A scorer of scikit-learn; None is the estimator's own `score`.
-
-    Returns
-    -------
-    scorer : callable
-        For `scoring` of :class:`sklearn.model_selection.GridSearchCV` and the like. The columns are ``score``, and
-        ``exact_epsilon`` of :func:`~skldp.privacy_guarantee` over the declared domain; 1e150 if nothing bounds it.
-        It can be pickled.
-
-    Raises
-    ------
-    ValueError
-        If there is no scorer of that name, or `scoring` is several.
-
-    See Also
-    --------
-    smallest_epsilon : The rule that chooses by it.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import cross_validate
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import NumericPrivatizer
-    >>> from skldp.study import with_exact_epsilon
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_pipeline(NumericPrivatizer(epsilon=2.0, bounds=(0, 8)), GaussianNB())
-    >>> found = cross_validate(model, X, y, cv=3, scoring=with_exact_epsilon("accuracy"))
-    >>> found["test_exact_epsilon"].round(6).tolist()
-    [2.0, 2.0, 2.0]
-    """
-    if isinstance(scoring, str):
-        check_scorer(scoring)
-    elif scoring is not None and not callable(scoring):
-        raise ValueError(f"scoring must be None, the name of one scorer, or a callable; got {scoring!r}.")
-    return partial(_score_and_epsilon, scoring)
-
-
-def _score_and_epsilon(scoring: Any, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:
-    exact = privacy_guarantee(estimator).plain_epsilon
-    score = check_scoring(estimator, scoring=scoring)(estimator, X, y)
-    return {"score": score, _EXACT: exact if np.isfinite(exact) else _WITHOUT_BOUND}
 
 
 def smallest_epsilon(tolerance: float = 0.0) -> Callable[[Mapping[str, Any]], int]:
@@ -98,8 +41,8 @@ def smallest_epsilon(tolerance: float = 0.0) -> Callable[[Mapping[str, Any]], in
     -----
     The rule reads `cv_results_` and nothing else; it fits no model.
 
-    - With ``scoring=with_exact_epsilon(...)`` it compares the exact epsilons of the folds' fits, the largest of each
-      candidate.
+    - If `scoring` is a dict with a ``score`` and an ``exact_epsilon``, it compares the exact epsilons of the folds'
+      fits, the largest of each candidate.
     - Otherwise it compares the searched parameter that is called ``epsilon`` or ends with ``__epsilon``. That is the
       order of the exact epsilons if candidates differ in nothing else that a private step depends on. Score exact
       epsilons if they do, for example if `calibration` or `n_bits` is searched as well.
@@ -115,9 +58,8 @@ def smallest_epsilon(tolerance: float = 0.0) -> Callable[[Mapping[str, Any]], in
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skldp import BitRandTransformer
+    >>> from skldp import BitRandTransformer, privacy_guarantee
     >>> from skldp.study import smallest_epsilon
-    >>> from skldp.study import with_exact_epsilon
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(BitRandTransformer(bounds=(0, 8), calibration="exact"), GaussianNB())
     >>> grid = {"bitrandtransformer__epsilon": [20, 40]}
@@ -128,7 +70,8 @@ def smallest_epsilon(tolerance: float = 0.0) -> Callable[[Mapping[str, Any]], in
     More than the epsilon is searched:
 
     >>> grid["bitrandtransformer__n_bits"] = [4, 8]
-    >>> scoring = with_exact_epsilon("accuracy")
+    >>> exact = lambda model, X, y: privacy_guarantee(model).plain_epsilon
+    >>> scoring = {"score": "accuracy", "exact_epsilon": exact}
     >>> search = GridSearchCV(model, grid, scoring=scoring, refit=smallest_epsilon(1.0)).fit(X, y)
     >>> search.best_params_["bitrandtransformer__epsilon"]
     20
@@ -154,18 +97,18 @@ def _smallest(cv_results: Mapping[str, Any], *, tolerance: float) -> int:
 
 def _epsilons(cv_results: Mapping[str, Any]) -> np.ndarray:
     """Return the exact epsilon of each candidate if it was scored, else its epsilon parameter."""
-    folds = [cv_results[name] for name in cv_results if name.startswith("split") and name.endswith(f"_test_{_EXACT}")]
+    folds = [found for name, found in cv_results.items() if re.fullmatch("split[0-9]+_test_exact_epsilon", name)]
     if folds:
         worst = np.max(np.asarray(folds, dtype=np.float64), axis=0)
         # A failed fit is NaN.
-        return np.where(worst < _WITHOUT_BOUND, worst, np.inf)
+        return np.where(np.isnan(worst), np.inf, worst)
     candidates = cv_results["params"]
     searched = sorted({name for candidate in candidates for name in candidate})
     names = [name for name in searched if name.split("__")[-1] == "epsilon"]
     if len(names) != 1:
         raise ValueError(
             "smallest_epsilon needs exactly one searched parameter that is called epsilon or ends with __epsilon, "
-            f"or scoring=with_exact_epsilon(...); got {searched}."
+            f"or an exact_epsilon in scoring; got {searched}."
         )
     return np.array([float(candidate.get(names[0], np.inf)) for candidate in candidates])
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import entr, rel_entr, softmax
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_fraction, check_integer
@@ -18,19 +18,17 @@ from skldp._tables import text_table
 from skldp.domains._column import Column
 from skldp.estimators._categorical import CategoricalPrivatizer
 from skldp.estimators._column_encoder import encoded
+from skldp.estimators._declared_table import DeclaredTable
 from skldp.estimators._numeric import NumericPrivatizer
-from skldp.estimators._private_discriminant import PrivateDiscriminant
-from skldp.estimators._private_linear import PrivateLinearRegression
-from skldp.estimators._private_logistic import PrivateLogisticRegression
+from skldp.estimators._private_model import model_of
 from skldp.estimators._table import TablePrivatizer
 from skldp.estimators._vector import PrivUnitTransformer
 from skldp.laws._odds import split_epsilon
-from skldp.mechanisms._shares import number_of_sampled_columns
+from skldp.mechanisms._record import number_of_sampled_columns
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._bounded_features import NumberOrMissing, best_mechanism, worst_sampled_variance
 from skldp.mechanisms.vector._privunit import PrivUnitBall
-from skldp.study._declared_table import DeclaredTable
 
 # Variance of a number that is uniform between -1 and 1.
 _VARIANCE = 1 / 3
@@ -50,7 +48,7 @@ _OF_VALUES = "Root mean square over the values of a column: that of a rare value
 
 @dataclass(frozen=True)
 class RecommendedOption:
-    """One method for a task; :func:`~skldp.recommend` describes it."""
+    """One method for a task; :func:`recommend` describes it."""
 
     name: str
     figure: float
@@ -60,7 +58,7 @@ class RecommendedOption:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Answer of :func:`~skldp.recommend`, which describes it; it prints as a short table."""
+    """Answer of :func:`recommend`, which describes it; it prints as a short table."""
 
     task: str
     epsilon: float
@@ -137,6 +135,7 @@ def recommend(
     See Also
     --------
     privacy_utility_curve : Measured cost on data.
+    skldp.private_model : Makes the models.
     skldp.TablePrivatizer : Release of columns of every kind.
 
     Notes
@@ -159,7 +158,7 @@ def recommend(
 
     Examples
     --------
-    >>> from skldp import recommend
+    >>> from skldp.study import recommend
     >>> people = {"age": (0, 100), "city": ["Bonn", "Köln", "Ulm"], "sick": [False, True]}
     >>> advice = recommend(people, "classification", epsilon=2.0, n_people=2_000, target="sick")
     >>> advice.options[0].range[1] <= 1, advice.estimator[-1].epsilon
@@ -209,19 +208,19 @@ class _Request:
             reason += 'them as {"type": "number", "low": ..., "high": ..., "scale": "log"}.'
         return Recommendation(self.task, self.epsilon, self.n, n_features, measure, tuple(options), reason)
 
-    def of_models(self, models: Sequence[tuple[str, Any]], learnt: str, shares: Any = None) -> Recommendation:
-        """Return the recommendation of the model, by name and estimator, with the least simulated loss."""
+    def of_models(self, models: Mapping[str, Pipeline], learnt: str, shares: Any = None) -> Recommendation:
+        """Return the recommendation of the model with the least simulated loss."""
         n, columns = min(self.n, _MOST_TRIED), list(self.table.columns.values())
         losses = np.full((len(_SKEWS), len(models)), math.nan)
         is_tried = max(self.table.n_features, 0 if shares is None else len(shares)) <= _MOST_FEATURES
         for seed, skew in enumerate(_SKEWS if is_tried else ()):
             table = made_up(columns, self.table.target, max(n, _LEAST_ROWS), self.explained, shares, skew, seed)
-            losses[seed] = [max(_LEAST_LOSS, loss(model, n, *table, seed)) for _, model in models]
-        options = []
+            losses[seed] = [max(_LEAST_LOSS, loss(model[-1], n, *table, seed)) for model in models.values()]
+        options, names = [], list(models)
         for i in np.argsort(losses.mean(axis=0), kind="stable"):
-            (name, model), low, high = models[i], float(losses[:, i].min()), float(losses[:, i].max())
+            low, high = float(losses[:, i].min()), float(losses[:, i].max())
             figure = math.sqrt(low * high) if high <= _MOST_APART * low else math.nan
-            options.append(RecommendedOption(name, figure, (low, high), make_pipeline(self.table.encoder(), model)))
+            options.append(RecommendedOption(names[i], figure, (low, high), models[names[i]]))
         reason = (
             f"Simulated with {n:,} people in {len(_SKEWS)} made-up tables, from even to skewed, in which a model "
             f"without privacy explains {self.explained:g} of {learnt}. Losses that differ more than {_MOST_APART}-fold "
@@ -237,43 +236,25 @@ class _Request:
 
 
 def _regression(request: _Request) -> Recommendation:
-    target = request.table.target
-    if target is None or target.has_codes or target.scale != "linear":
-        raise ValueError("The target of a regression must be numbers on a linear scale; got categories or a log scale.")
-    bounds, name = target.ends, "PrivateLinearRegression"
-    rounds, once = (
-        PrivateLinearRegression(request.epsilon, target_bounds=bounds, protocol=protocol)
-        for protocol in ("rounds", "once")
-    )
-    return request.of_models([(name, rounds), (f"{name}, once", once)], "the variance")
+    rounds, once = (model_of(request.table, request.epsilon, "linear", protocol=one) for one in ("rounds", "once"))
+    return request.of_models({"PrivateLinearRegression": rounds, "PrivateLinearRegression, once": once}, "the variance")
 
 
 def _classification(request: _Request) -> Recommendation:
-    classes = request.table.target.values if request.table.target else None
-    if classes is None or len(classes) < 2 or None in classes:
-        raise ValueError(
-            "The target of a classification must be a list of at least two declared classes, without missing ones."
-        )
-    listed = list(classes)
-    shares = np.asarray([1 / len(listed)] * len(listed) if request.shares is None else request.shares, dtype=float)
-    if shares.shape != (len(listed),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-3:
-        raise ValueError(
-            f"shares must be {len(listed)} positive numbers with sum 1, one a class; got {request.shares!r}."
-        )
-    models = [
-        (m.__name__, m(request.epsilon, classes=listed)) for m in (PrivateLogisticRegression, PrivateDiscriminant)
-    ]
+    models = [model_of(request.table, request.epsilon, name) for name in ("logistic", "discriminant")]
+    k = len(models[0][-1].classes)
+    shares = np.asarray([1 / k] * k if request.shares is None else request.shares, dtype=float)
+    if shares.shape != (k,) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-3:
+        raise ValueError(f"shares must be {k} positive numbers with sum 1, one a class; got {request.shares!r}.")
     of_shares = "equal shares" if request.shares is None else "the given shares"
-    return request.of_models(models, f"the log loss of {of_shares} of the classes", shares)
+    learnt = f"the log loss of {of_shares} of the classes"
+    return request.of_models({type(model[-1]).__name__: model for model in models}, learnt, shares)
 
 
 def _releases(request: _Request) -> Recommendation:
     table, epsilon = request.table, request.epsilon
     share = split_epsilon(epsilon, len(table.columns))
-    variances = [
-        _noise_of_number(share, c) if c.values is None else _noise_of_response(share, c.values)
-        for c in table.columns.values()
-    ]
+    variances = [_noise_over_signal(share, column) for column in table.columns.values()]
     privatizer = TablePrivatizer(epsilon, schema=table.schema)
     options = [RecommendedOption("TablePrivatizer", sum(variances) / len(variances), None, privatizer)]
     d = table.n_features
@@ -283,9 +264,7 @@ def _releases(request: _Request) -> Recommendation:
     options.append(RecommendedOption("NumericPrivatizer, best", one_by_one, None, numeric))
     if d > 1:
         # A direction would lose the scale of the columns, which models need.
-        vectors = PrivUnitTransformer(epsilon, norm=math.sqrt(d))
-        bounded = table.needs_no_encoder
-        release = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
+        release = make_pipeline(table.encoder(), PrivUnitTransformer(epsilon, norm=math.sqrt(d)))
         along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
         figure = along - across - 1 + across * d / _VARIANCE
         options.append(RecommendedOption("PrivUnitTransformer", figure, None, release))
@@ -294,18 +273,15 @@ def _releases(request: _Request) -> Recommendation:
     return request.answer("noise over signal", options, reason)
 
 
-def _noise_of_number(epsilon: float, column: Column) -> float:
-    """Return noise over signal of a number that is uniform within its bounds, and may be missing."""
-    if column.may_be_nan:
-        return NumberOrMissing.of(column, epsilon).worst_variance / _VARIANCE
-    return best_mechanism(epsilon, 1)[1].worst_variance / _VARIANCE
-
-
-def _noise_of_response(epsilon: float, values: tuple[Any, ...]) -> float:
-    """Return noise over signal of a uniform category: its squared correlation with the answer is (p - q)^2."""
-    if len(values) == 1:
+def _noise_over_signal(epsilon: float, column: Column) -> float:
+    """Return noise over signal of a uniform number or category."""
+    if column.values is None:
+        law: Any = NumberOrMissing.of(column, epsilon) if column.may_be_nan else best_mechanism(epsilon, 1)[1]
+        return float(law.worst_variance / _VARIANCE)
+    if len(column.values) == 1:
         return 0.0
-    response = RandomizedResponse(epsilon, len(values))
+    response = RandomizedResponse(epsilon, len(column.values))
+    # The squared correlation of a category with its answer is (p - q)^2.
     return 1 / (response.p - response.q) ** 2 - 1
 
 
@@ -396,10 +372,7 @@ def _error(request: "_Request", mechanism: str, columns: Mapping[Any, Column], m
 def made_up(
     columns: Iterable[Column], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
 ) -> tuple[Floats, np.ndarray, Floats]:
-    """Draw encoded features, targets, and what a linear model without privacy predicts, of classes their probabilities.
-
-    Features and numeric targets are within -1 and 1; `skew` is from 0 (even) to 1.
-    """
+    """Draw features and targets between -1 and 1, and a clean linear model's predictions; 0 <= `skew` <= 1."""
     rng = np.random.default_rng(seed)
     common, alike, blocks = rng.standard_normal(n), 0.9 - 0.8 * skew, []
     for column in columns:

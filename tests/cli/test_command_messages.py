@@ -127,7 +127,7 @@ def test_the_text_of_another_library_is_not_printed(run, monkeypatch):
 
     fails = {convert: "ValueError", convert_at_our_line: "ValueError", wrap: "WrappedError", look_up: "KeyError"}
     for one, name in fails.items():
-        monkeypatch.setattr("skldp.cli._study.compare_mechanisms", one)
+        monkeypatch.setattr("skldp.study._comparison.compare_mechanisms", one)
         code, out, err = run("study", "wine")
         assert (code, out) == (2, "")
         assert err.startswith(f"skldp: Another library raised {name}; its text is not printed")

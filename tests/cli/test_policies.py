@@ -39,7 +39,7 @@ EPSILON = 300
 @pytest.fixture
 def rows_per_chunk(monkeypatch):
     def set_rows(n_rows):
-        monkeypatch.setattr("skldp.cli._policies.table_chunks", partial(table_chunks, n_rows=n_rows))
+        monkeypatch.setattr("skldp.study._table_files.table_chunks", partial(table_chunks, n_rows=n_rows))
 
     return set_rows
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skldp import ColumnEncoder, TablePrivatizer, policy_from_estimator, recommend
+from skldp import ColumnEncoder, TablePrivatizer, policy_from_estimator
 from skldp.client import Field
 from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector
+from skldp.study import recommend
 
 INCOME = {"type": "number", "low": 100, "high": 500_000, "scale": "log"}
 VALUES = [100.0, 500_000.0, math.sqrt(100 * 500_000), 2_000.0]

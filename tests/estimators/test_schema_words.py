@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skldp import ColumnEncoder, TablePrivatizer, policy_from_estimator
+from skldp.estimators._declared_table import DeclaredTable
 from skldp.study._datasets import load_study_data
-from skldp.study._declared_table import DeclaredTable
 
 pd = pytest.importorskip("pandas")
 

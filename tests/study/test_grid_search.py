@@ -18,7 +18,14 @@ from skldp import (
     privacy_guarantee,
 )
 from skldp.exceptions import PrivacyGuaranteeWarning
-from skldp.study import smallest_epsilon, with_exact_epsilon
+from skldp.study import smallest_epsilon
+
+
+def exact_epsilon(model, X, y):
+    return privacy_guarantee(model).plain_epsilon
+
+
+EXACT = {"score": "accuracy", "exact_epsilon": exact_epsilon}
 
 
 def results(candidates, scores, **more):
@@ -34,7 +41,7 @@ def test_takes_the_smallest_epsilon_within_the_tolerance(tolerance, chosen):
 @pytest.mark.parametrize("second", [{"y__epsilon": 0.7}, {"x__epsilon": 0.4, "y__epsilon": 0.7}])
 def test_two_epsilons_need_exact_scores_or_a_name(second):
     candidates = [{"x__epsilon": 1}, second]
-    with pytest.raises(ValueError, match=r"exactly one .* or scoring=with_exact_epsilon\(\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"exactly one .* or an exact_epsilon in scoring"):
         smallest_epsilon(0.1)(results(candidates, [0.8, 0.8]))
     scored = {"split0_test_exact_epsilon": [3.0, 4.0], "split1_test_exact_epsilon": [3.0, 4.0]}
     assert smallest_epsilon(0.1)(results(candidates, [0.8, 0.8], **scored)) == 0
@@ -74,9 +81,7 @@ def test_a_published_two_is_no_two_beside_an_exact_five():
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
-        search = GridSearchCV(
-            model, grid, cv=2, scoring=with_exact_epsilon("accuracy"), refit=smallest_epsilon(1.0)
-        ).fit(X, y)
+        search = GridSearchCV(model, grid, cv=2, scoring=EXACT, refit=smallest_epsilon(1.0)).fit(X, y)
     published, exact = search.cv_results_["mean_test_exact_epsilon"]
     assert published == pytest.approx(6.498, abs=0.001)
     assert 4.99 < exact <= 5
@@ -106,9 +111,9 @@ def test_exact_epsilons_of_two_private_steps_are_compared_where_scored(n_jobs, f
     ]
     with parallel_config("threading"):
         search = GridSearchCV(two_private_steps(), grid, cv=2, refit=smallest_epsilon(1.0), n_jobs=n_jobs)
-        with pytest.raises(ValueError, match="with_exact_epsilon"):
+        with pytest.raises(ValueError, match="exact_epsilon"):
             search.fit(X, y)
-        search.set_params(scoring=with_exact_epsilon("accuracy")).fit(X, y)
+        search.set_params(scoring=EXACT).fit(X, y)
     exact = search.cv_results_["mean_test_exact_epsilon"]
     assert search.best_index_ == 1
     assert privacy_guarantee(search.best_estimator_).plain_epsilon == exact[1] < exact[0]
@@ -118,8 +123,8 @@ def test_the_worst_fold_counts_and_what_nothing_bounds_comes_last():
     found = {
         "params": [{"epsilon": 1}, {"epsilon": 2}, {"epsilon": 3}, {"epsilon": 4}],
         "mean_test_score": np.array([0.8, 0.8, 0.8, np.nan]),
-        "split0_test_exact_epsilon": np.array([1.0, 2.0, 1e150, np.nan]),
-        "split1_test_exact_epsilon": np.array([9.0, 2.5, 1e150, np.nan]),
+        "split0_test_exact_epsilon": np.array([1.0, 2.0, np.inf, np.nan]),
+        "split1_test_exact_epsilon": np.array([9.0, 2.5, np.inf, np.nan]),
     }
     assert smallest_epsilon()(found) == 1
     found["mean_test_score"][1] = 0.5

@@ -9,12 +9,13 @@ import pytest
 from scipy.special import entr, expit
 from scipy.stats import kurtosis
 
-from skldp import privacy_guarantee, recommend
+from skldp import privacy_guarantee
 from skldp.estimators._column_encoder import encoded_names
+from skldp.estimators._declared_table import DeclaredTable
 from skldp.exceptions import LearntDomainWarning, OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning
 from skldp.mechanisms.categorical._one_hot import make_categorical_mechanism
 from skldp.mechanisms.vector._privunit import PrivUnitBall
-from skldp.study._declared_table import DeclaredTable
+from skldp.study import recommend
 from skldp.study._recommend import made_up
 
 pd = pytest.importorskip("pandas")
@@ -81,9 +82,7 @@ def test_a_loss_is_that_of_a_fit_to_people_like_those_assumed():
     (option, *_) = recommend(spread(4), "regression", 2.0, 20_000, target=(-1, 1), explained=0.5).options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        scores = [
-            option.estimator.set_params(privatelinearregression__seed=seed).fit(X, y).score(X, y) for seed in range(3)
-        ]
+        scores = [option.estimator.set_params(model__seed=seed).fit(X, y).score(X, y) for seed in range(3)]
     low, high = option.range
     assert low / 3 < max(0.01, 1 - np.mean(scores) / 0.5) < 3 * high
 
@@ -142,8 +141,7 @@ def test_the_recommended_model_of_classes_is_not_the_worse_one(d, epsilon):
         warnings.simplefilter("ignore", SeededNoiseWarning)
         warnings.simplefilter("ignore", TooFewPeopleWarning)
         first, second = (
-            option.estimator.set_params(**{f"{option.name.lower()}__seed": 0}).fit(X[:4_000], y[:4_000])
-            for option in advice.options
+            option.estimator.set_params(model__seed=0).fit(X[:4_000], y[:4_000]) for option in advice.options
         )
     assert first.score(X[4_000:], y[4_000:]) > second.score(X[4_000:], y[4_000:]) - 0.02
 
