@@ -119,7 +119,12 @@ def docs(session):
         session.warn("NO PAGE WAS LOOKED AT IN A BROWSER: install chromium and its driver.")
         return
     session.install("-e", ".[test,browser]")
-    pytest(session, "-m", "not statistical", "tests/test_pages.py", SKLDP_BROWSER="required")
+    found = {"SKLDP_BROWSER": "required"}
+    if shutil.which("npm"):
+        tools = session.create_tmp()
+        session.run("npm", "install", "--silent", "--prefix", tools, "axe-core@4", external=True)
+        found["SKLDP_AXE"] = f"{tools}/node_modules/axe-core/axe.min.js"
+    pytest(session, "-m", "not statistical", "tests/test_pages.py", **found)
 
 
 @nox.session(tags=["one_core"])

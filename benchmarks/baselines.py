@@ -11,6 +11,7 @@ import math
 import warnings
 
 import numpy as np
+import results
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
 from one_gradient import OneGradientClassifier, OneGradientRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -160,7 +161,7 @@ def methods(table, n_seeds, *, hindsight):
     """The name of every method, and what gives its scores at an epsilon."""
     d = table.X.shape[1]
     models = {
-        f"{protocol} (a model's release)": lambda epsilon, seed, p=protocol: PrivateLinearRegression(
+        f"PrivateLinearRegression, {protocol}": lambda epsilon, seed, p=protocol: PrivateLinearRegression(
             epsilon, protocol=p, seed=seed
         )
         for protocol in ("rounds", "once")
@@ -169,15 +170,15 @@ def methods(table, n_seeds, *, hindsight):
         f"rows by {name}": lambda epsilon, seed, name=name: released(name, epsilon, seed, d)
         for name in ("best", "privunit")
     } | {
-        f"gradients by {name}": lambda epsilon, seed, name=name: OneGradientRegressor(
+        f"one gradient a person, {name}": lambda epsilon, seed, name=name: OneGradientRegressor(
             mechanism(name, epsilon, seed), seed=seed
         )
         for name in GRADIENTS
     }
-    central = {"central: noisy moments": CentralMoments}
+    central = {"trusted collector, noisy moments": CentralMoments}
     try:
         Diffprivlib(1.0, 0).fit(table.X[:50], table.y[:50])
-        central["central: diffprivlib"] = Diffprivlib
+        central["trusted collector, diffprivlib"] = Diffprivlib
     except (ImportError, AttributeError, TypeError, ValueError):
         # Not there, or it does not run with this scikit-learn.
         pass
@@ -201,14 +202,19 @@ def shown(scores):
 
 
 def show(table, n_seeds, *, hindsight):
+    """Print the scores of all methods, and return them as rows of cells."""
     n, d = table.X.shape
+    rows = [["without privacy", *[f"{table.score(clean()):.3f}"] * len(EPSILONS)]]
     print(f"\n{table.name}: {n:,} people, {n_seeds} seeds. Clean R2 {table.score(clean()):.4f}")
     print(f"{'epsilon':>28}" + "".join(f"{epsilon:>18g}" for epsilon in EPSILONS))
     print(f"{'J':>28}" + "".join(f"{sufficiency(n, d, epsilon):>18.0f}" for epsilon in EPSILONS), flush=True)
     for name, of in methods(table, n_seeds, hindsight=hindsight):
-        print(f"{name:>28}" + "".join(f"{shown(of(epsilon)):>18}" for epsilon in EPSILONS), flush=True)
+        scores = [of(epsilon) for epsilon in EPSILONS]
+        rows.append([name, *map(results.cell, scores)])
+        print(f"{name:>28}" + "".join(f"{shown(one):>18}" for one in scores), flush=True)
     for n_rows in (30, 100, 300, 1_000):
         print(f"{f'{n_rows:,} public rows':>28}" + f"{shown(public_rows(table, n_rows, n_seeds)):>18}", flush=True)
+    return rows
 
 
 def show_law(n_seeds):
@@ -258,11 +264,16 @@ def show_cut(X, log_price, n_people, n_seeds):
         private = LabelPrivateClassifier(ordinary, label_mechanism=LabelRR(epsilon / 2, classes=classes, seed=seed))
         return make_pipeline(releases.set_params(transform_noise=False, seed=seed), StandardScaler(), private)
 
-    methods = {"rounds (a model's release)": lambda e, s: PrivateLogisticRegression(e, classes=classes, seed=s)}
-    methods["discriminant (a model's)"] = lambda e, s: PrivateDiscriminant(e, classes=classes, seed=s)
+    methods = {
+        f"PrivateLogisticRegression, {protocol}": lambda e, s, p=protocol: PrivateLogisticRegression(
+            e, protocol=p, classes=classes, seed=s
+        )
+        for protocol in ("rounds", "once")
+    }
+    methods["PrivateDiscriminant"] = lambda e, s: PrivateDiscriminant(e, classes=classes, seed=s)
     methods |= {f"rows by {name}": lambda e, s, name=name: rows(name, e, s) for name in ("best", "privunit")}
     methods |= {
-        f"gradients by {name}": lambda e, s, name=name: OneGradientClassifier(
+        f"one gradient a person, {name}": lambda e, s, name=name: OneGradientClassifier(
             mechanism(name, e, s), classes=classes, seed=s
         )
         for name in GRADIENTS
@@ -271,11 +282,15 @@ def show_cut(X, log_price, n_people, n_seeds):
         of(lambda seed: make_pipeline(StandardScaler(), ordinary))[0],
         np.bincount(cut[-9_940:].astype(int)),
     )
+    references = {"without privacy": best, "the most frequent class": majority.max() / 9_940}
     print(f"\nThe cut: {n_people:,} people, {n_seeds} seeds. Clean {best:.4f}, majority {majority.max() / 9_940:.4f}")
     print(f"{'epsilon':>28}" + "".join(f"{epsilon:>18g}" for epsilon in EPSILONS), flush=True)
+    found = [[name, *[f"{share:.3f}"] * len(EPSILONS)] for name, share in references.items()]
     for name, make in methods.items():
-        cells = [shown(of(lambda seed, make=make, e=epsilon: make(e, seed))) for epsilon in EPSILONS]
-        print(f"{name:>28}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+        scores = [of(lambda seed, make=make, e=epsilon: make(e, seed)) for epsilon in EPSILONS]
+        found.append([name, *map(results.cell, scores)])
+        print(f"{name:>28}" + "".join(f"{shown(one):>18}" for one in scores), flush=True)
+    return found
 
 
 if __name__ == "__main__":
@@ -286,6 +301,7 @@ if __name__ == "__main__":
     parser.add_argument("--designs", type=int, nargs="*", default=[5, 20, 60], help="numbers of features")
     parser.add_argument("--cut", action="store_true", help="the cut of diamonds instead of everything else")
     parser.add_argument("--law", action="store_true", help="exponents of the gap in people, features and epsilon alone")
+    results.add_option(parser)
     parser.add_argument("--no-hindsight", action="store_true", help="leave out what is chosen on the test people")
     chosen = parser.parse_args()
     for category in (OutOfDomainWarning, SeededNoiseWarning, TooFewPeopleWarning):
@@ -297,9 +313,11 @@ if __name__ == "__main__":
     if chosen.data != "none":
         X, y = read_diamonds(chosen.data)
         if chosen.cut:
-            for n in chosen.people:
-                show_cut(X, y, n, chosen.seeds)
+            saved = [show_cut(X, y, n, chosen.seeds) for n in chosen.people]
+            if chosen.save:
+                results.save(chosen.save, ["accuracy at exact epsilon", *map("{:g}".format, EPSILONS)], saved[0])
             raise SystemExit
         tables = [Table("diamonds", X, y, n, BOUNDS, TARGET_BOUNDS) for n in chosen.people] + tables
-    for one in tables:
-        show(one, chosen.seeds, hindsight=not chosen.no_hindsight)
+    saved = [show(one, chosen.seeds, hindsight=not chosen.no_hindsight) for one in tables]
+    if chosen.save:
+        results.save(chosen.save, ["R2 at exact epsilon", *map("{:g}".format, EPSILONS)], saved[0])

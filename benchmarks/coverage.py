@@ -1,12 +1,11 @@
 """Measure the coverage of 95% intervals for coefficients learnt under local privacy.
 
 Usage: python benchmarks/coverage.py [--designs normal skewed ...] [--features 3 5 10] [--people 20000 100000]
-[--epsilon 1 2 4 8] [--protocol once rounds] [--seeds 200] [--out table.txt]
+[--epsilon 1 2 4 8] [--protocol once rounds] [--seeds 200] [--save NAME]
 
 Every line is one design: how often the intervals of the intercept and of the coefficients held the truth, the mean of
 all of them and the worst of one; the standard errors' median in units of the residuals' deviation; the median of their
-parts that are due to privacy; and how many seeds got no intervals, because the protocol refused. The designs take
-turns of a hundred seeds, after which the table so far is written to the file that --out names.
+parts that are due to privacy; and how many seeds got no intervals, because the protocol refused.
 
 normal: uniform features, normal errors, R2 about .9. low: R2 about .2. heavy: features and errors of Student's law with
 3 degrees of freedom. unequal: errors whose size follows a feature. onehot: a feature that is 1 for one person in ten;
@@ -20,9 +19,9 @@ import argparse
 import itertools
 import warnings
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
+import results
 
 from skldp.exceptions import SeededNoiseWarning
 from skldp.learning._inference import InferenceProtocol
@@ -31,7 +30,6 @@ from skldp.learning._tasks import Task
 from skldp.mechanisms import noise_from
 
 NAMES = ("normal", "low", "heavy", "unequal", "onehot", "rare", "skewed", "tied", "far", "hidden")
-TURN = 100
 
 
 def draw(name, n, d, rng):
@@ -119,6 +117,12 @@ class Cell:
             line += " " * 47
         return f"{line} {self.n_seeds - len(self.hits):4} of {self.n_seeds}"
 
+    def cells(self):
+        """Return the cells of a row of the documentation."""
+        held = np.mean(self.hits, axis=0) if self.hits else np.full(self.d + 1, np.nan)
+        shares = [f"{held.mean():.1%}", f"{held.min():.1%}", f"{np.median(self.shares):.0%}" if self.hits else ""]
+        return [self.name, f"{self.n:,}", f"{self.epsilon:g}", *shares, f"{len(self.hits)} of {self.n_seeds}"]
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -128,7 +132,7 @@ if __name__ == "__main__":
     parser.add_argument("--epsilon", nargs="+", type=float, default=[1.0, 2.0, 4.0, 8.0])
     parser.add_argument("--protocol", nargs="+", choices=("once", "rounds"), default=["once"])
     parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--out", default="")
+    results.add_option(parser)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
     # The same text is the same task.
@@ -136,10 +140,11 @@ if __name__ == "__main__":
     several = itertools.product(chosen.people, chosen.features, chosen.designs, chosen.epsilon, chosen.protocol)
     cells = [Cell(name, d, n, *how) for n, d, name, *how in several]
     head = "design     d  people  eps  asked  intercept slopes    all  worst std. err due to p.  refused"
-    for start in range(0, chosen.seeds, TURN):
-        for cell in cells:
-            for seed in range(start, 0 if cell.refusal else min(start + TURN, chosen.seeds)):
-                cell.add(seed)
-            if chosen.out:
-                Path(chosen.out).write_text("\n".join([head, *map(str, cells)]) + "\n", encoding="utf-8")
-    print("\n".join([head, *map(str, cells)]))
+    print(head)
+    for cell in cells:
+        for seed in range(0 if cell.refusal else chosen.seeds):
+            cell.add(seed)
+        print(cell, flush=True)
+    if chosen.save:
+        header = ["design", "people", "epsilon", "all", "worst", "privacy", "intervals given"]
+        results.save(chosen.save, header, [cell.cells() for cell in cells])

@@ -14,6 +14,7 @@ import argparse
 import warnings
 
 import numpy as np
+import results
 from data_files import existing
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -34,8 +35,10 @@ def show_news(path, public_sizes, n_seeds):
         X, y, test, y_test = (data[key] for key in ("X_train", "y_train", "X_test", "y_test"))
     X, test = normalize(X.astype(float)), normalize(test.astype(float))
     clean = LogisticRegression(C=10, max_iter=500).fit(X, y).score(test, y_test)
+    rows = []
     print(f"news, {len(X):,} people less the public ones, {n_seeds} seeds; clean {clean:.3f}")
     for n_public in public_sizes:
+        rows.append([f"{n_public:,} public vectors" if n_public else "no public vectors"])
         for epsilon in (1.0, 2.0, 5.0, 10.0):
             scores = []
             for seed in range(n_seeds):
@@ -44,9 +47,11 @@ def show_news(path, public_sizes, n_seeds):
                     epsilon, radius=1.0, classes=range(4), public=X[public] if n_public else None, seed=1_000 + seed
                 )
                 scores.append(model.fit(X[asked], y[asked]).score(test, y_test))
+            rows[-1].append(results.cell(scores))
             show(f"{n_public:6,} public  epsilon {epsilon:4}", scores)
         if not n_public:
             show_limit(X, y, test, y_test, n_seeds)
+    return [["without privacy", *[f"{clean:.3f}"] * 4], *rows]
 
 
 def show_limit(X, y, test, y_test, n_seeds):
@@ -91,6 +96,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", default="../shared/data/ag_news_minilm.npz")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--public", type=int, nargs="+", default=[0, 200, 1_000])
+    results.add_option(parser)
     parser.add_argument("--digits", action="store_true")
     chosen = parser.parse_args()
     for category in (OutOfDomainWarning, SeededNoiseWarning):
@@ -98,4 +104,6 @@ if __name__ == "__main__":
     if chosen.digits:
         show_digits(chosen.seeds)
     else:
-        show_news(chosen.data, chosen.public, chosen.seeds)
+        rows = show_news(chosen.data, chosen.public, chosen.seeds)
+        if chosen.save:
+            results.save(chosen.save, ["accuracy at exact epsilon", "1", "2", "5", "10"], rows)

@@ -12,6 +12,7 @@ import math
 import warnings
 
 import numpy as np
+import results
 from baselines import GRADIENTS, mechanism, shown
 from learning import BOUNDS, TARGET_BOUNDS, read_diamonds
 from one_gradient import OneGradientRegressor
@@ -137,6 +138,8 @@ def scores(make, people, n_seeds):
 
 
 def show(name, d, table, epsilon, sufficiencies, n_seeds):
+    """Print the scores of one table, and return them as rows of cells."""
+    rows = []
     for enough in sufficiencies:
         n = math.ceil(enough / sufficiency(1, d, epsilon))
         if name == "diamonds" and n > len(table[1]) - N_TEST:
@@ -147,8 +150,11 @@ def show(name, d, table, epsilon, sufficiencies, n_seeds):
         makers += [
             lambda seed, law=law: OneGradientRegressor(mechanism(law, epsilon, seed), seed=seed) for law in GRADIENTS
         ]
-        cells = [f"{cells[0]:7.3f}", *(shown(scores(make, people, n_seeds)) for make in makers)]
+        found = [scores(make, people, n_seeds) for make in makers]
+        rows.append([f"{n:,}", f"{enough:g}", f"{cells[0]:.3f}", *map(results.cell, found)])
+        cells = [f"{cells[0]:7.3f}", *map(shown, found)]
         print(f"{name:>24}{enough:>4g}{n:>9,}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+    return rows
 
 
 if __name__ == "__main__":
@@ -156,6 +162,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", default="../shared/data/diamonds.csv")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    results.add_option(parser)
     parser.add_argument("--sufficiencies", type=float, nargs="+", default=[8, 16, 32, 48])
     parser.add_argument("--tables", nargs="+", default=["diamonds", *TABLES], choices=["diamonds", *TABLES])
     chosen = parser.parse_args()
@@ -168,5 +175,6 @@ if __name__ == "__main__":
     print(f"epsilon {chosen.epsilon:g}, {chosen.seeds} seeds; rounds beside one gradient a person by other rules")
     header = ["clean", "rounds", *GRADIENTS]
     print(f"{'':>24}{'J':>4}{'people':>9}" + "".join(f"{name:>18}" for name in header))
-    for name in chosen.tables:
-        show(name, *tables[name], chosen.epsilon, chosen.sufficiencies, chosen.seeds)
+    saved = [show(name, *tables[name], chosen.epsilon, chosen.sufficiencies, chosen.seeds) for name in chosen.tables]
+    if chosen.save:
+        results.save(chosen.save, ["people", "sufficiency", "without privacy", "rounds", *GRADIENTS], saved[0])

@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import results
 from data_files import existing
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -21,14 +22,12 @@ from sklearn.pipeline import make_pipeline
 
 from skldp import BoundsScaler, LabelPrivateRegressor, NumericPrivatizer, PrivUnitTransformer, TargetPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 TARGETS = {
     "bins": {"mechanism": "bins"},
-    "bins, 20% for a prior": {"mechanism": "bins", "prior": 0.2},
     "unbiased_bins": {"mechanism": "unbiased_bins"},
-    "unbiased_bins, 20% for a prior": {"mechanism": "unbiased_bins", "prior": 0.2},
     "duchi": {"mechanism": "duchi"},
     "piecewise_opt": {"mechanism": "piecewise_opt"},
     "laplace": {"mechanism": "laplace"},
@@ -41,8 +40,10 @@ WINE_BOUNDS = (WINE_LOW, WINE_HIGH)
 
 
 def shown(name, scores):
+    """Print one line of the table, and return it as cells."""
     cells = "".join(f"{np.mean(row):9.3f} ({np.min(row):6.3f})" for row in scores)
     print(f"{name:32}{cells}", flush=True)
+    return [name, *map(results.cell, scores)]
 
 
 def diamonds(path):
@@ -61,6 +62,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--diamonds")
+    results.add_option(parser)
     given = parser.parse_args()
     warnings.simplefilter("ignore", SeededNoiseWarning)
     warnings.simplefilter("ignore", OutOfDomainWarning)
@@ -73,23 +75,23 @@ def main():
     X, y = load_diabetes(return_X_y=True)
     clean = cross_val_score(LinearRegression(), X, y, cv=KFold(5, shuffle=True, random_state=0)).mean()
     print(f"diabetes, R2; with the true targets {clean:.3f}")
+    saved = [["diabetes, true targets", *[f"{clean:.3f}"] * len(EPSILONS)]]
     for name, parameters in TARGETS.items():
         folds = [KFold(5, shuffle=True, random_state=seed) for seed in range(given.seeds)]
-        shown(
-            name,
+        fits = [
             [
-                [
-                    cross_val_score(model(epsilon, (0, 350), parameters, seed), X, y, cv=cv).mean()
-                    for seed, cv in enumerate(folds)
-                ]
-                for epsilon in EPSILONS
-            ],
-        )
+                cross_val_score(model(epsilon, (0, 350), parameters, seed), X, y, cv=cv).mean()
+                for seed, cv in enumerate(folds)
+            ]
+            for epsilon in EPSILONS
+        ]
+        saved.append(shown(f"diabetes, {name}", fits))
     if given.diamonds:
         X, y = diamonds(given.diamonds)
         train, test, bounds = slice(0, 44_000), slice(44_000, None), (np.log(300), np.log(20_000))
         clean = LinearRegression().fit(X[train], y[train]).score(X[test], y[test])
         print(f"diamonds, R2; with the true targets {clean:.3f}")
+        saved.append(["diamonds, true targets", *[f"{clean:.3f}"] * len(EPSILONS)])
         for name, parameters in TARGETS.items():
             fits = [
                 [
@@ -98,7 +100,9 @@ def main():
                 ]
                 for epsilon in EPSILONS
             ]
-            shown(name, fits)
+            saved.append(shown(f"diamonds, {name}", fits))
+    if given.save:
+        results.save(given.save, ["R2 at epsilon", *map("{:g}".format, EPSILONS)], saved)
 
     print("the expected square error of one answer in [-1, 1], uniform prior")
     for unbiased in (False, True):

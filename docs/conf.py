@@ -1,5 +1,9 @@
 """Sphinx configuration. Build with ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
 
+import functools
+import importlib
+import inspect
+import os
 import re
 import sys
 import warnings
@@ -12,8 +16,8 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "examples" / "papers"))
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 from sphinx.errors import ExtensionError
-from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.nodes import make_refnode
+from sphinx_gallery.sorting import ExplicitOrder
 
 import skldp
 from skldp.estimators import _guarantee_mixin
@@ -27,15 +31,32 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
+    "sphinx_copybutton",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "live_pages",
     "page_texts",
+    "measured",
+    "reference_pages",
 ]
+# The publishing host sets both. Without them the build needs no network, and no page names a host.
+SITE, REPOSITORY = os.environ.get("SKLDP_SITE"), os.environ.get("SKLDP_REPOSITORY")
+extensions.append("sphinx.ext.linkcode" if REPOSITORY else "sphinx.ext.viewcode")
+if SITE:
+    extensions += ["sphinx.ext.intersphinx", "sphinx_sitemap", "sphinxext.opengraph"]
+    html_baseurl = ogp_site_url = SITE
+    sitemap_url_scheme = "{link}"
+    ogp_social_cards = {"enable": False}
+    intersphinx_mapping = {
+        "numpy": ("https://numpy.org/doc/stable/", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy/", None),
+        "sklearn": ("https://scikit-learn.org/stable/", None),
+        "pandas": ("https://pandas.pydata.org/docs/", None),
+    }
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py"]
 templates_path = ["_templates"]
-# A cross reference that leads nowhere fails the build. Other projects' pages are not looked up, so that the build
-# needs no network.
+smartquotes = False
+# A cross reference that leads nowhere fails the build. Other projects' pages are looked up for a published site only.
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|pandas|matplotlib|joblib|concurrent)(\..*)?")]
 
@@ -45,8 +66,9 @@ html_static_path = ["_static"]
 html_css_files = ["skldp.css"]
 html_logo = html_favicon = "_static/mark.svg"
 html_theme_options = {
-    "logo": {"text": "skldp", "alt_text": "skldp"},
-    "show_prev_next": False,
+    "logo": {"text": "skldp"},
+    "navbar_persistent": ["search-button"],
+    "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 8,
     "navbar_align": "left",
@@ -58,15 +80,31 @@ html_theme_options = {
 # Pages without pages beneath them give their width to the text.
 html_sidebars = {page: [] for page in ("index", "tutorial", "reference", "reference/generated/**", "auto_examples/**")}
 
+copybutton_selector = "div:not(.output):not(.sphx-glr-script-out) > div.highlight > pre"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+# Examples and See Also of every public name are checked by reference_pages.
+numpydoc_validation_checks = {"GL07", "PR01", "PR02", "PR03", "PR04", "PR07", "PR10", "RT01", "RT03", "YD01"}
+# Results have attributes; nobody makes them.
+numpydoc_validation_exclude = {r"\._\w+\.[A-Z]\w+$"}
+# A summary that begins with "Return" says what a section would repeat.
+numpydoc_validation_overrides = {"RT01": ["^Return "]}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": ExplicitOrder([f"../examples/{section}" for section in ("start", "tasks", "papers")]),
+    # Modules of the papers' examples.
+    "ignore_pattern": r"papers/(?!federated_learning|private_text|realized_loss)",
+    # Pages of the reference list the examples that use their name.
+    "backreferences_dir": "auto_examples/backreferences",
+    "doc_module": ("skldp",),
     # Every example is run by the build, so that none can rot.
     "filename_pattern": r"\.py$",
     "abort_on_example_error": True,
@@ -119,7 +157,8 @@ def refuse_other_places(app, exception):
     """A page is read from its own site alone: nothing comes from another host, or names the folder of the build."""
     here = f"{Path(app.srcdir).parent}/"
     asks = re.compile(
-        r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"'](?:https?:)?//[^>]*>|@import[^;]*//[^;]*;"
+        r"<(?:script|link(?! rel=.canonical)|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"'](?:https?:)?//[^>]*>"
+        r"|@import[^;]*//[^;]*;"
     )
     for page in () if exception else Path(app.outdir).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
@@ -129,23 +168,20 @@ def refuse_other_places(app, exception):
             raise ExtensionError(f"{page.name} names {here}, where it was built.")
 
 
-def describe_constants(app, what, name, obj, options, lines):
-    """Say of a constant what the comment above its definition says (``#:``), not what its type says of itself."""
-    if what != "data":
-        return
-    door, _, constant = name.rpartition(".")
-    comments = (
-        ModuleAnalyzer.for_module(module).find_attr_docs().get(("", constant))
-        for module in sorted(sys.modules)
-        if module.startswith(f"{door}.")
-    )
-    lines[:] = next(filter(None, comments), [])
-    if not lines:
-        raise ExtensionError(f"No comment that begins with #: describes {name}.")
+def linkcode_resolve(domain, info):
+    """Return the address of an object's source in the repository."""
+    names = info["fullname"].split(".")
+    found = inspect.unwrap(functools.reduce(getattr, names, importlib.import_module(info["module"])))
+    found = getattr(found, "fget", found)
+    try:
+        lines, first = inspect.getsourcelines(found)
+        path = Path(inspect.getsourcefile(found)).relative_to(Path(skldp.__file__).parents[1])
+    except (TypeError, OSError, ValueError):
+        return None  # a constant, or what scikit-learn defines
+    return f"{REPOSITORY}/blob/v{version}/{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", describe_constants)
     app.connect("build-finished", refuse_other_places)
     app.connect("autodoc-skip-member", skip_scikit_learns_own)
     app.connect("missing-reference", find_by_last_name)

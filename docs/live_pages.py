@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import tempfile
+import textwrap
 import traceback
 import warnings
 from pathlib import Path
@@ -27,9 +28,9 @@ from sphinx.util.docutils import SphinxDirective
 from skldp.cli import main
 from skldp.estimators import _guarantee_mixin
 
-# What is seen whole beside two menus on a screen of 1,280 pixels.
+# Columns of code that are seen whole beside two menus on a screen of 1,280 pixels, and of printed text.
 _MOST_COLUMNS = 98
-
+_OUTPUT_COLUMNS = 88
 
 _FIGURE_STYLE = {
     "figure.figsize": (7.2, 3.0),
@@ -40,15 +41,8 @@ _FIGURE_STYLE = {
 }
 
 
-# What a newcomer looks at first; the others follow by name, those of one paper beside each other.
-_FIRST = (
-    "honest_epsilon",
-    "from_file_to_score",
-    "linear_models_that_learn",
-    "frames_in_frames_out",
-    "grid_search_epsilon",
-    "imbalanced_pipeline",
-)
+# Examples that a newcomer reads first. The others follow by name.
+_FIRST = ("from_file_to_score", "honest_epsilon", "linear_models_that_learn", "grid_search_epsilon")
 
 
 class GalleryOrder:
@@ -86,7 +80,19 @@ def run_python(code, names):
 
 def is_table(printed):
     """Return whether a text has aligned columns, which a broken line would disarrange."""
-    return "│" in printed or len(re.findall(r"^.*\S {2,}\S.*$", printed, re.MULTILINE)) > 1
+    return sum(map(is_row, printed.splitlines())) > 1
+
+
+def is_row(line):
+    return bool(re.search(r"\S {2,}\S|│", line))
+
+
+def wrap_prose(printed):
+    """Break printed lines that are too long for the page, except rows of tables."""
+    return "\n".join(
+        line if is_row(line) else textwrap.fill(line, _OUTPUT_COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+        for line in printed.rstrip().splitlines()
+    )
 
 
 def run_command(line, folder):
@@ -98,7 +104,7 @@ def run_command(line, folder):
     # In this process: a new one would spend seconds on imports, for every command of every page.
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.chdir(folder))
-        stack.enter_context(_environment(COLUMNS="100", NO_COLOR="1"))
+        stack.enter_context(_environment(COLUMNS=str(_OUTPUT_COLUMNS), NO_COLOR="1"))
         stack.enter_context(contextlib.redirect_stdout(printed))
         stack.enter_context(contextlib.redirect_stderr(printed))
         stack.enter_context(warnings.catch_warnings())
@@ -140,7 +146,8 @@ class _Live(SphinxDirective):
         parts = [nodes.literal_block(shown, shown, language=language)]
         if printed.strip() and "hide-output" not in self.options:
             classes = ["output", *(["printed-table"] if is_table(printed) else [])]
-            parts.append(nodes.literal_block(printed.rstrip(), printed.rstrip(), language="text", classes=classes))
+            output = wrap_prose(printed)
+            parts.append(nodes.literal_block(output, output, language="text", classes=classes))
         return parts
 
 

@@ -53,7 +53,9 @@ def test_a_warning_about_bounds_names_the_column():
 
 
 # From a file to a scored private pipeline, in at most ten lines each: the lines are those of the gallery's example.
-EXAMPLE = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "from_file_to_score.py"), run_name="example")
+EXAMPLE = runpy.run_path(
+    str(Path(__file__).parents[1] / "examples" / "start" / "from_file_to_score.py"), run_name="example"
+)
 
 
 @pytest.mark.few(2)

@@ -1,7 +1,7 @@
 """The built site in a browser, at the width of a screen and of a telephone.
 
 Needs selenium, chromium with its driver, and pages in docs/_build or in the folder that SKLDP_PAGES names. Without them
-the tests are skipped, or fail if SKLDP_BROWSER is "required".
+the tests are skipped, or fail if SKLDP_BROWSER is "required". SKLDP_AXE names axe-core's axe.min.js.
 """
 
 import importlib.util
@@ -15,6 +15,10 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = Path(os.environ.get("SKLDP_PAGES", DOCS / "_build"))
 WIDTHS = (1280, 420)
+ACCESSIBLE = (
+    *("index", "tutorial", "reference", "glossary", "guide/index", "guide/linear", "background/epsilon"),
+    *("papers/bitrand", "auto_examples/index", "reference/generated/skldp.PrivateLinearRegression"),
+)
 # An element that moves within its own frame, such as a wide table, does not widen the page.
 FAULTS = """
 const faults = [];
@@ -79,6 +83,26 @@ def test_pages_fit_and_have_their_images(browser, width):
     assert not faults, "\n".join(f"{page}: {found}" for page, found in faults.items())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_are_accessible(browser, width):
+    if "SKLDP_AXE" not in os.environ:
+        pytest.skip("SKLDP_AXE does not name axe.min.js")
+    script = Path(os.environ["SKLDP_AXE"]).read_text(encoding="utf-8")
+    for name in ACCESSIBLE:
+        faults_of(browser, PAGES / f"{name}.html", width)
+        browser.execute_script(script)
+        found = browser.execute_async_script("const done = arguments[0]; axe.run().then(done)")["violations"]
+        assert not found, (name, [(fault["id"], fault["nodes"][0]["html"]) for fault in found])
+
+
+@pytest.mark.slow
+def test_the_reference_leads_to_guides_examples_and_sources(browser):
+    page = (PAGES / "reference" / "generated" / "skldp.BitRandTransformer.html").read_text(encoding="utf-8")
+    for text in ("User guide: <a", "Examples using BitRandTransformer", "[source]", "See also"):
+        assert text in page
+
+
 def test_the_faults_of_a_page_are_seen(browser, tmp_path):
     page = tmp_path / "page.html"
     head = "<!doctype html><meta name=viewport content='width=device-width'><article>"
@@ -87,17 +111,6 @@ def test_the_faults_of_a_page_are_seen(browser, tmp_path):
     assert ["wide in 420" in one or "is missing" in one or "has no text" in one for one in found] == [True] * 3
     page.write_text(f"{head}<div style='overflow-x: auto'><div style='width: 600px'>wide</div></div>")
     assert faults_of(browser, page, 420) == []
-
-
-def test_reading_ease_is_flesch_s():
-    pytest.importorskip("sphinx")
-    texts = runpy.run_path(str(DOCS / "page_texts.py"))
-    assert [texts["count_syllables"](word) for word in ("noise", "people", "the", "epsilon", "mean")] == [1, 2, 1, 3, 1]
-    # Ten words in two sentences, and thirteen syllables.
-    sentences = [["The", "mean", "of", "the", "noise"], ["Some", "people", "release", "an", "answer"]]
-    syllables = sum(texts["count_syllables"](word) for sentence in sentences for word in sentence)
-    assert syllables == 13
-    assert texts["reading_ease"](sentences) == pytest.approx(206.835 - 1.015 * 5 - 84.6 * 1.3)
 
 
 def test_hidden_code_and_output_are_not_words_of_a_page():

@@ -1,6 +1,7 @@
 """What is public is exported by a package and stands in the reference; every module has an underscore in its path."""
 
 import ast
+import csv
 import importlib
 import pkgutil
 import re
@@ -66,3 +67,13 @@ def documented_names():
 def test_the_reference_names_what_the_packages_export():
     named = set(documented_names())
     assert named == {f"{door.__name__}.{name}" for door in PUBLIC for name in door.__all__}
+
+
+def test_every_name_of_the_reference_has_a_guide():
+    docs = REFERENCE.parent
+    entries = re.findall(r"^   ~?(?:\w+\.)*(\w+)$", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
+    with (docs / "reference.csv").open(encoding="utf-8") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert sorted(rows) == sorted(entries)
+    assert all((docs / f"{row['guide']}.rst").is_file() for row in rows.values())
+    assert {other for row in rows.values() for other in row["see also"].split()} <= set(entries)

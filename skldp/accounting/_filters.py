@@ -67,10 +67,7 @@ class PrivacyFilter:
         Parameters
         ----------
         query : RegressionQuery or FiniteQuery
-
-        Returns
-        -------
-        bool
+            Question to the person.
 
         Raises
         ------
@@ -91,6 +88,7 @@ class PrivacyFilter:
         Parameters
         ----------
         query : RegressionQuery or FiniteQuery
+            Question to the person.
         output : int
             Index of the output: 0 or 1 for a regression.
 

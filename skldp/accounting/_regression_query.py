@@ -179,7 +179,7 @@ class RegressionQuery(KeyedQuery):
         return min(self.epsilon, float(threshold_log_odds(self._least_threshold)))
 
     def to_json(self) -> str:
-        """Write the query as JSON; every float survives exactly."""
+        """Return the query as JSON; every float survives exactly."""
         return json.dumps(
             {
                 "kind": self.kind,
@@ -201,11 +201,7 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Probabilities between 1/(e^epsilon + 1) and e^epsilon/(e^epsilon + 1).
+            Rows of the respondents.
         """
         return self._probability(1, self._argument(X))
 
@@ -215,26 +211,21 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         output : {0, 1}
+            Answer.
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+            Rows of the respondents.
         """
         return np.log(self._probability(output_index(output, 2), self._argument(X)))
 
     def sample(self, X: npt.ArrayLike, noise: Noise) -> npt.NDArray[np.int8]:
-        """Draw the answer of each row.
+        """Return a random answer of each row: 1 if it is b, else 0.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows of the respondents.
         noise : Noise
-
-        Returns
-        -------
-        ndarray of int8, shape (n_samples,)
-            Outputs: 1 if the answer is b, else 0.
+            Source of randomness, as by :func:`~skldp.mechanisms.noise_from`.
         """
         return noise.bernoulli(self.thresholds(X)).astype(np.int8)
 
@@ -249,15 +240,12 @@ class RegressionQuery(KeyedQuery):
         return np.where(high <= low, rarer, ~rarer + np.uint64(1))
 
     def estimate(self, outputs: npt.ArrayLike) -> Floats:
-        r"""Convert answers to unbiased estimates of the clipped predictions.
+        r"""Return an unbiased estimate of the clipped prediction for each answer.
 
         Parameters
         ----------
         outputs : array-like of 0 and 1
-
-        Returns
-        -------
-        ndarray of float64, same shape
+            Answers.
 
         Notes
         -----
@@ -277,6 +265,7 @@ class RegressionQuery(KeyedQuery):
         Parameters
         ----------
         outputs : array-like of 0 and 1, shape (n_people,)
+            Answers of all respondents.
 
         Returns
         -------
@@ -314,18 +303,14 @@ class RegressionQuery(KeyedQuery):
         return float(estimates.mean()), math.sqrt(variance / n)
 
     def expected_error(self, n_people: int, mean: float | None = None) -> float:
-        r"""Return the expected standard error of the mean of `n_people` answers.
+        r"""Return the expected standard error of the mean of `n_people` answers; infinity without people.
 
         Parameters
         ----------
         n_people : int
+            Number of answers.
         mean : float, default=None
             Expected mean. None means the middle of the output bounds, where the error is largest.
-
-        Returns
-        -------
-        float
-            Infinity without people.
 
         Notes
         -----

@@ -80,6 +80,13 @@ class DeviceLedger:
     def charge(self, policy: str, epsilon: float) -> None:
         """Charge one report of the policy with this SHA-256.
 
+        Parameters
+        ----------
+        policy : str
+            SHA-256 of the policy, in hexadecimal digits.
+        epsilon : float
+            Epsilon of the report (natural log).
+
         Raises
         ------
         BudgetExhaustedError

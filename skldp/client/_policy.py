@@ -41,6 +41,7 @@ class Policy:
     purpose : str
         Purpose of the collection, shown to the person.
     fields : tuple of Field or VectorField
+        Fields of a record that are released.
     expires : str, default=None
         UTC time such as ``"2027-01-31T00:00:00Z"`` after which nothing is released.
     memo : {"fresh", "permanent"}, default="fresh"
@@ -138,7 +139,13 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a policy from a file; see :meth:`from_json`."""
+        """Read a policy from a file; see :meth:`from_json`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File of the policy.
+        """
         # Editors of Windows write a mark before UTF-8.
         with open(path, encoding="utf-8-sig") as file:
             return cls.from_json(file.read())
@@ -146,6 +153,11 @@ class Policy:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a policy from untrusted JSON.
+
+        Parameters
+        ----------
+        text : str or bytes
+            Document of a policy.
 
         Raises
         ------
@@ -182,7 +194,13 @@ class Policy:
         return canonical_text(self._document)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the document to a file."""
+        """Write the document to a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File of the policy.
+        """
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.to_json())
 
@@ -209,7 +227,13 @@ class Policy:
         return len(self._pack(bytes(16), [0] * asked + [None] * (len(self.fields) - asked)))
 
     def permanent(self, steps: int = 1024) -> Self:
-        """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them."""
+        """Return the same policy under the memo rule ``"permanent"``, with `steps` for each number that needs them.
+
+        Parameters
+        ----------
+        steps : int, default=1024
+            Number of equal steps between the bounds of a number.
+        """
         fields = (replace(one, steps=steps) if one.needs_steps else one for one in cast("Any", self.fields))
         return replace(self, fields=tuple(fields), memo="permanent")
 
@@ -283,13 +307,15 @@ class Policy:
 
         Parameters
         ----------
-        record, secret
-            As of :meth:`release`. The record is not read if an earlier report was not delivered.
+        record : mapping of str to value
+            Record, which is not read if an earlier report was not delivered.
         deliver : callable
             Takes the report, and returns once the collector has it. Any exception means that it may not: call
             :meth:`send` again, which delivers the stored report at no cost, whatever the record is by then.
         ledger : DeviceLedger
             Account that is charged, and that stores the report until `deliver` has returned.
+        secret : ReleaseKey, default=None
+            As of :meth:`release`.
 
         Returns
         -------
@@ -326,6 +352,11 @@ class Policy:
         """Raise ValueError if a field of a made-up record is absent, unreadable or undeclared.
 
         Use it to test a program. :meth:`release` does not raise: an error would reveal who has a value.
+
+        Parameters
+        ----------
+        record : mapping of str to value
+            A made-up record.
         """
         own = named_columns({name: [value] for name, value in record.items()}, self.names)
         for one in self.fields:
@@ -362,6 +393,7 @@ class Policy:
         Returns
         -------
         list of bytes
+            One report for each row.
 
         Raises
         ------
@@ -397,11 +429,24 @@ class Policy:
 
         Each word has 8 bytes. The first two are the report's id, followed by those of the sample of fields, if some are
         sampled, and of each asked field in order. Raises ValueError if there are too few.
+
+        Parameters
+        ----------
+        record : mapping of str to value
+            Record.
+        random_bytes : bytes
+            Words to draw from.
         """
         return self._draw(self._encode(record), words_of(random_bytes))
 
     def read(self, report: bytes) -> PolicyReport:
-        """Read a report; raise ValueError if it is broken or has another policy or version."""
+        """Return a parsed report; raise ValueError if it is broken or has another policy or version.
+
+        Parameters
+        ----------
+        report : bytes
+            Report of a device.
+        """
         sizes = [field.n_answers for field in self.fields]
         report_id, answers = unpack(report, bytes.fromhex(self.sha256), sizes, self.n_sampled)
         asked = [(field, one) for field, one in zip(self.fields, answers, strict=True) if one is not None]

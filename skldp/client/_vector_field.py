@@ -21,6 +21,7 @@ class VectorField(AnyField):
     Parameters
     ----------
     name : str
+        Name of the answer and of the column.
     law : ClosestLaw
         Law of as many numbers as the vector has, from 2 to 65,536; see :meth:`privunit`.
     bound : float, default=None
@@ -74,7 +75,19 @@ class VectorField(AnyField):
 
     @classmethod
     def privunit(cls, name: str, n_values: int, epsilon: float, *, bound: float | None = None) -> Self:
-        """Make the field of vectors of `n_values` numbers at this epsilon; needs scipy."""
+        """Make the field of vectors of `n_values` numbers at this epsilon; needs scipy.
+
+        Parameters
+        ----------
+        name : str
+            Name of the answer and of the column.
+        n_values : int
+            Length of the vector.
+        epsilon : float
+            Epsilon of a report (natural log).
+        bound : float, default=None
+            As in the class.
+        """
         from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
 
         check_integer("n_values", n_values, least=2, most=MOST_NUMBERS)

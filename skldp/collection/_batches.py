@@ -23,6 +23,7 @@ def release_batches(
     Parameters
     ----------
     policy : Policy
+        Policy of the releases.
     secret : ReleaseKey, default=None
         Needed under the memo rule ``"permanent"``, and only then: a repeated execution gives equal reports with equal
         ids, of which a collector counts one. Other processes need a key from a file or a function.

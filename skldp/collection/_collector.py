@@ -34,6 +34,7 @@ class Collector(GroupedEstimates):
     Parameters
     ----------
     policy : Policy
+        Policy of the reports.
 
     See Also
     --------
@@ -112,6 +113,7 @@ class Collector(GroupedEstimates):
         Returns
         -------
         SurveyEstimate
+            Means, with one row for each group.
 
         Raises
         ------
@@ -146,10 +148,15 @@ class Collector(GroupedEstimates):
         where: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyEstimate:
-        """Estimate the variance of a number, in the square of its unit.
+        """Return the estimated variance of a number, in the square of its unit.
 
-        Parameters and errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
+        Errors are those of :meth:`mean`. The law of `field` must be one of a lattice, such as
         ``"piecewise"``, or mix one in. A variance is within 0 and the square of half the distance of the bounds.
+
+        Parameters
+        ----------
+        field, consistent, by, where, level : str, str, str, dict and float
+            As of :meth:`mean`.
         """
         _check_form(consistent)
         of = self._among(field, by=by, where=where)
@@ -176,13 +183,14 @@ class Collector(GroupedEstimates):
         Parameters
         ----------
         field : str
+            Name of a category, or of a column of a pair.
         consistent : {"project", "likelihood", None}, default="project"
             ``"project"`` takes the nearest distribution (Norm-Sub) of each group, which is biased and far more precise
             with many rare categories. None is unbiased: shares may be below 0, and need not sum to 1, as is needed for
             means over several collections. ``"likelihood"`` takes the
             distribution of largest likelihood, without `by` and `where`. It is more precise with more categories than
             reports can tell apart, and less with local hashing where frequent categories are neighbours in a long list.
-        by, where, level
+        by, where, level : str, dict and float
             As of :meth:`mean`.
 
         Returns
@@ -219,6 +227,7 @@ class Collector(GroupedEstimates):
             ``"project"`` makes all tables of the policy distributions that nearly agree on the shares of each column,
             which is biased and more precise. None is unbiased.
         level : float, default=0.95
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -252,12 +261,13 @@ class Collector(GroupedEstimates):
             Its law must be one of a lattice, best ``"square_wave"``, or mix one in.
         bins : int or sequence of float, default=None
             Number of equal bins, or their edges. None is 8, or a bin for each of up to 64 integers.
-        consistent, by, where, level
+        consistent, by, where, level : str, str, dict and float
             As of :meth:`frequencies`.
 
         Returns
         -------
         SurveyEstimate
+            Shares of the bins, with errors as of :meth:`frequencies`.
 
         Raises
         ------
@@ -287,6 +297,7 @@ class Collector(GroupedEstimates):
         levels : sequence of float, default=(0.25, 0.5, 0.75)
             Levels of the quantiles, inside (0, 1).
         level : float, default=0.95
+            Confidence level of the intervals.
 
         Returns
         -------

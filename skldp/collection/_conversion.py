@@ -91,6 +91,13 @@ def policy_from_estimator(
 
     A device replaces a missing number by the middle of the bounds, and a missing or unknown category by the missing
     category, if declared, or the first value. Use ``dataclasses.replace`` on a field and its column for others.
+
+    Examples
+    --------
+    >>> from skldp import CategoricalPrivatizer, policy_from_estimator
+    >>> city = CategoricalPrivatizer(categories=[["Bonn", "Ulm"]]).fit([["Bonn"]])
+    >>> round(policy_from_estimator(city, purpose="where people live").epsilon, 6)
+    1.0
     """
     fields, n_sampled = exported(estimator, dict(units or {}))
     if joint is not None:

@@ -33,7 +33,7 @@ _People = Iterable[tuple[npt.ArrayLike, Any, DeviceLedger]]
 
 
 def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
-    """Make a Flower ``ClientApp`` that answers the tasks of a protocol, each person of the node once.
+    """Return a Flower ``ClientApp`` that answers the tasks of a protocol, each person of the node once.
 
     Parameters
     ----------
@@ -42,10 +42,6 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
         person of this node.
     purpose : str
         Purpose that people agreed to. A person takes part in a purpose once, whatever the server calls its tasks.
-
-    Returns
-    -------
-    flwr.clientapp.ClientApp
 
     Raises
     ------
@@ -99,7 +95,7 @@ def flower_client_app(people: Callable[[Any], _People], *, purpose: str) -> Any:
 def flower_server_app(
     protocol: Callable[[Any], Protocol], state: str | PathLike[str], *, least_nodes: int = 1, timeout: float = 60.0
 ) -> Any:
-    """Make a Flower ``ServerApp`` that runs a protocol.
+    """Return a Flower ``ServerApp`` that runs a protocol.
 
     Parameters
     ----------
@@ -111,10 +107,6 @@ def flower_server_app(
         Number of nodes that must be connected before a cohort is asked.
     timeout : float, default=60.0
         Seconds to wait for answers. A node that takes longer is asked again in the next step.
-
-    Returns
-    -------
-    flwr.serverapp.ServerApp
 
     Raises
     ------

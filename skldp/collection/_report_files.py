@@ -225,6 +225,11 @@ class ReportStore:
     def add(self, report: bytes) -> bool:
         """Add one report, which is not trusted.
 
+        Parameters
+        ----------
+        report : bytes
+            Report of a device.
+
         Returns
         -------
         bool
@@ -317,6 +322,11 @@ class ReportStore:
 
         The first report of an id counts. Raises TypeError for anything but a collector, and ValueError for one of
         another policy, for this one, and for one that is given twice.
+
+        Parameters
+        ----------
+        *others : Collector
+            Collectors of other reports.
         """
         every = (self, *others)
         for place, one in enumerate(others):

@@ -12,8 +12,7 @@ from skldp._value_labels import value_labels
 from skldp.client._policy import Policy
 from skldp.client._report_bytes import split
 from skldp.collection._answer_scores import each, whole_answers
-from skldp.laws._bits_of_codes import BitsOfCodes, bits
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import BitsOfCodes, ResponseLaw, bits
 from skldp.laws._integers import IntegerLaw, subset_of_rank
 
 

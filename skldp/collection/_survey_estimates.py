@@ -37,6 +37,7 @@ class SurveyEstimate:
     labels : tuple of str
         Label of each number.
     values : ndarray of shape (n_labels,)
+        Estimates.
     standard_errors : ndarray of shape (n_labels,)
         Standard errors, which include the noise and the sample of people.
     low, high : ndarray of shape (n_labels,)

@@ -103,6 +103,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         self._fit_rows(X)
         return self
@@ -123,6 +124,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
+            Released rows.
 
         Raises
         ------
@@ -144,6 +146,7 @@ class LocalTransformer(GuaranteeMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         X_released : ndarray of shape (n_samples, n_features_out)
+            Released rows.
 
         Raises
         ------
@@ -268,6 +271,7 @@ class TargetTransformer(LocalTransformer, auto_wrap_output_keys=None):
         Returns
         -------
         self : object
+            Fitted estimator.
 
         Raises
         ------
@@ -352,7 +356,8 @@ def release_charged(estimator, rows, ids):
 
 def check_bounds_of_type(bounds, dtype):
     """Raise ValueError for bounds beyond the range of the dtype of X, which would make NaN."""
-    if np.abs(bounds).max() > np.finfo(dtype).max:
+    low, high = bounds
+    if max(-np.min(low), np.max(high)) > np.finfo(dtype).max:
         raise ValueError(f"bounds must be within the range of the type of X, {dtype}; got larger ones.")
 
 

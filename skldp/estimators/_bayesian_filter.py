@@ -104,7 +104,9 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
     query_ : RegressionQuery, or a query about classes
         The query.
     bounds_ : tuple of two ndarrays of shape (n_features,), or Domain
+        Lower and upper bounds.
     ledger_ : PrivacyLedger
+        Record of the answers.
     prior_ : float, or ndarray of shape (n_classes,)
         Mean prediction on the public X.
     privacy_guarantee_ : PrivacyGuarantee
@@ -233,6 +235,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         for epsilon in (self.epsilon, self.tol, *([] if self.total_epsilon is None else [self.total_epsilon])):
             check_epsilon(epsilon)
@@ -291,6 +294,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Returns
         -------
         QueryResult
+            Answers, with estimates and errors.
 
         Raises
         ------
@@ -340,10 +344,13 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            One private row per person.
         y : array-like of shape (n_samples,)
             Labels, where the model is a classifier.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the people.
         ids : array-like of int or str, shape (n_samples,), default=None
+            As in `query`.
 
         Returns
         -------
@@ -364,7 +371,7 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
         return r2_score(y, self.predict(X, ids=ids), sample_weight=sample_weight)
 
     def preview(self, ids: Any, *, repeat: bool = False) -> QueryPreview:
-        """Predict who would answer, at what cost and with what error. Nothing is asked or recorded.
+        """Return the expected decisions, costs and error of a query. Nothing is asked or recorded.
 
         Parameters
         ----------
@@ -373,10 +380,6 @@ class BayesianFilter(RoutingMixin, GuaranteeMixin, LedgerMixin, MetaEstimatorMix
             answered.
         repeat : bool, default=False
             As in `query`.
-
-        Returns
-        -------
-        QueryPreview
 
         Raises
         ------

@@ -110,9 +110,11 @@ class BitRandTransformer(BitFlipTransformer):
     privacy_guarantee_ : PrivacyGuarantee
         Exact guarantee of a release, beside the stated one.
     bounds_ : tuple of ndarray of shape (n_features,)
+        Lower and upper bounds.
     mechanism_ : BitFlip or UnbiasedBitFlip
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+        Sampled mechanism.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     See Also
     --------
@@ -153,7 +155,7 @@ class LatentTransformer(BitFlipTransformer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one record, all its features together.
-    n_bits, n_integer_bits, bounds
+    n_bits, n_integer_bits, bounds : optional
         As for :class:`~skldp.BitRandTransformer`.
     calibration : {"published", "exact"}, default="published"
         "exact" chooses the share of one bit so that the exact worst-case loss is `epsilon`, with `alpha` kept.
@@ -164,17 +166,17 @@ class LatentTransformer(BitFlipTransformer):
         releases every one.
     debias : bool, default=False
         Decode without bias, at the price of a larger variance.
-    transform_noise, seed, n_jobs, ledger
+    transform_noise, seed, n_jobs, ledger : optional
         As for :class:`~skldp.BitRandTransformer`.
 
     Attributes
     ----------
     privacy_guarantee_ : PrivacyGuarantee
         Exact guarantee of a release, beside the stated one and the BitRand paper's corrected figure.
-    bounds_ : tuple of ndarray of shape (n_features,)
-    mechanism_ : BitFlip
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    bounds_, mechanism_ : tuple of two ndarrays of shape (n_features,), BitFlip
+        Lower and upper bounds, and the sampled mechanism.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     See Also
     --------
@@ -214,11 +216,11 @@ class OMETransformer(BitFlipTransformer):
 
     Parameters
     ----------
-    epsilon, n_bits, n_integer_bits, bounds, calibration
+    epsilon, n_bits, n_integer_bits, bounds, calibration : optional
         As for :class:`LatentTransformer`.
     alpha : float, default=None
         The paper's parameter, > 0. None is 1.
-    n_sampled_features, debias, transform_noise, seed, n_jobs, ledger
+    n_sampled_features, debias, transform_noise, seed, n_jobs, ledger : optional
         As for :class:`LatentTransformer`.
 
     Attributes

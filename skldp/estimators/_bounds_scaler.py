@@ -32,12 +32,13 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     bounds_ : tuple of ndarray of shape (n_features,)
+        Lower and upper bounds.
     scale_ : ndarray of shape (n_features,)
         Factor of each feature.
     max_stretch_ : float
         Bound on the stretch of a Euclidean distance between two rows.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Warns
     -----
@@ -85,6 +86,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         validate_finite(self, X, reset=True)
         low, high = self.bounds_ = check_bounds_by_column(self.bounds, self)
@@ -94,15 +96,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Clip every row to the bounds, and scale it.
+        """Return every row clipped to the bounds and scaled.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        X_scaled : ndarray of shape (n_samples, n_features)
+            Rows.
         """
         check_is_fitted(self)
         X = validate_finite(self, X, reset=False)

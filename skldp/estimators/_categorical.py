@@ -23,8 +23,7 @@ from skldp.estimators._validation import (
     input_names,
     validate_mixed,
 )
-from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms._shares import number_of_sampled_columns
+from skldp.mechanisms._record import CategoricalRecord, number_of_sampled_columns
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 
@@ -54,7 +53,7 @@ class CategoricalPrivatizer(LocalTransformer):
         Number of columns released per row, chosen uniformly for each row and independently of its values; columns of
         one category are not counted. Each has an equal share of epsilon. ``"auto"`` has the least predicted error of
         means and frequencies, from the domains alone. ``"all"`` keeps what columns have in common, for models.
-    transform_noise, seed, ledger
+    transform_noise, seed, ledger : optional
         As for :class:`BitRandTransformer`.
 
     Attributes
@@ -62,12 +61,13 @@ class CategoricalPrivatizer(LocalTransformer):
     categories_ : list of ndarray
         The categories of each column, sorted where they can be.
     mechanism_ : CategoricalRecord
+        Sampled mechanism.
     n_sampled_features_ : int
         Number of columns released per row.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record; infinite where the categories were learnt.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
@@ -175,10 +175,6 @@ class CategoricalPrivatizer(LocalTransformer):
         ----------
         input_features : array-like of str, default=None
             None takes ``feature_names_in_``, or x0, x1, ...
-
-        Returns
-        -------
-        ndarray of str objects
         """
         check_is_fitted(self)
         names = input_names(self, input_features)

@@ -62,9 +62,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    columns_ : dict of the declared columns by name or place
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    columns_ : dict of Column
+        Declared columns.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
@@ -112,26 +113,25 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            Table, of which only the columns are checked.
         y : None
             Ignored.
 
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         self._read(X, reset=True)
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float64]:
-        """Encode every row alone.
+        """Return the encoded rows, shape (n_samples, n_features_out).
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
+            Rows.
         """
         check_is_fitted(self, "columns_")
         blocks, moved, n_values = [], {}, 0
@@ -152,10 +152,6 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         ----------
         input_features : array-like of str, default=None
             Ignored: the schema names the columns.
-
-        Returns
-        -------
-        ndarray of str objects
         """
         check_is_fitted(self, "columns_")
         return np.array(self._features, dtype=object)

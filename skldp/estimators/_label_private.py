@@ -77,6 +77,7 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         self._check_inner()
         return self._train(X, y, self._routed(fit_params))
@@ -128,8 +129,8 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : the fitted regressor of released targets
-    target_mechanism_ : the fitted mechanism
+    estimator_, target_mechanism_ : regressor, TargetPrivatizer
+        Fitted regressor of released targets, and fitted mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite if the mechanism learnt its bounds.
     n_features_in_ : int
@@ -190,15 +191,12 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         self.target_mechanism = target_mechanism
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the target.
+        """Return the predicted targets.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
+            Public features.
         """
         check_is_fitted(self)
         return self._ask("predict", X)
@@ -224,7 +222,8 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
 
     Attributes
     ----------
-    label_mechanism_ : the fitted mechanism
+    label_mechanism_ : LabelRR or LabelLaplace
+        Fitted mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label. X passes unprotected.
 
@@ -256,10 +255,9 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
-        check_consistent_length(X, y)
-        self.label_mechanism_ = self._new_mechanism().fit(y)
-        self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
+        self._apply("fit", X, y)
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -269,19 +267,25 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Public features.
         y : array-like of shape (n_samples,)
             The private labels.
 
         Returns
         -------
-        X : the argument, unchanged
+        X : array-like of shape (n_samples, n_features)
+            The argument, unchanged.
         y_released : ndarray of shape (n_samples,)
+            Released labels.
         """
+        return X, self._apply("fit_transform", X, y)
+
+    def _apply(self, method: str, X: Any, y: Any) -> Any:
         check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism()
-        released = self.label_mechanism_.fit_transform(y)
+        result = getattr(self.label_mechanism_, method)(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
-        return X, released
+        return result
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -13,8 +13,7 @@ from skldp.estimators._class_codes import declared_values, decode, encode, learn
 from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._validation import as_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms._shares import sampled_shares
+from skldp.mechanisms._record import MixedRecord, sampled_shares
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceVectorMechanism
 
@@ -29,7 +28,7 @@ class LabelLaplaceVector(LabelReleaser):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label, at least 1e-6. The noise has scale :math:`2 / \varepsilon`.
-    classes, seed
+    classes, seed : optional
         As for :class:`~skldp.LabelRR`, with the same errors and warnings.
 
     Attributes
@@ -37,6 +36,7 @@ class LabelLaplaceVector(LabelReleaser):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted if possible: the columns of a release.
     mechanism_ : LabelLaplaceVectorMechanism
+        Sampled mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label, and equal to the stated one; infinite if the classes were learnt.
 
@@ -92,7 +92,7 @@ class LabelMatrixRR(LabelReleaser):
     classes : array-like of shape (n_classes,), or list of such, default=None
         Declared classes of every column, from public knowledge, or one list for all columns, such as ``[0, 1]`` for a
         multi-label indicator. None learns them from y, with a warning and an infinite guarantee.
-    seed
+    seed : optional
         As for :class:`~skldp.LabelRR`.
 
     Attributes
@@ -100,6 +100,7 @@ class LabelMatrixRR(LabelReleaser):
     classes_ : list of ndarray
         The classes of each column, sorted if possible.
     mechanism_ : MixedRecord
+        Sampled mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, in unit "label": all labels of a record together, the sum over the columns. Infinite if classes were
         learnt.

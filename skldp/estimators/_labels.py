@@ -140,6 +140,7 @@ class LabelRR(LabelPrivatizer):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted if possible.
     mechanism_ : RandomizedResponse or RandomizedResponseWithPrior
+        Sampled mechanism.
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee
@@ -239,13 +240,15 @@ class LabelLaplace(LabelPrivatizer):
     ----------
     epsilon : float, default=1.0
         Budget (natural log) of one label, for which the noise is scaled: its scale is :math:`2 / \varepsilon`.
-    classes, seed
+    classes, seed : optional
         As for :class:`~skldp.LabelRR`, with the same errors and warnings.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Classes.
     mechanism_ : LabelLaplaceMechanism
+        Sampled mechanism.
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Probability of releasing class j (column) if the true class is i (row).
     privacy_guarantee_ : PrivacyGuarantee

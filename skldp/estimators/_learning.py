@@ -93,6 +93,7 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         return self._fit(X, y)
 
@@ -100,10 +101,14 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
     @fit_context(prefer_skip_nested_validation=True)
     @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Collect reports of more people for the open tasks. Each person may report once.
+        """Return self with the reports of more people for the open tasks. Each person may report once.
 
-        Shapes: X (n_samples, n_features), y (n_samples,). The parameters must be those of `fit`. The first people of a
-        stream answer the first tasks, each of which waits until it has its people.
+        The first people of a stream answer the first tasks, each of which waits until it has its people.
+
+        Parameters
+        ----------
+        X, y : array-like of shape (n_samples, n_features), and of shape (n_samples,)
+            As of `fit`.
         """
         return self._fit_more(X, y) if "_guarantee_at_fit" in vars(self) else self._fit(X, y, is_stream=True)
 

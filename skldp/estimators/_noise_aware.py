@@ -41,17 +41,17 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : float
+    coef_, intercept_ : ndarray of shape (n_features,), float
+        Coefficients and intercept.
     coef_covariance_ : ndarray of shape (n_features + 1, n_features + 1)
         Covariance of the errors of intercept and coefficients, in this order. NaN if noise hides a direction of the
         rows.
     mechanism_ : RowMechanism
+        Sampled mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Guarantee of the releases, at no further cost.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        If the releases have names.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if the releases have names.
 
     Raises
     ------
@@ -115,6 +115,7 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         self._forget_guarantee()
         rows, target = validate_finite(self, X, y=y, reset=True, dtype=np.float64, y_numeric=True)
@@ -139,9 +140,12 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: npt.ArrayLike) -> Floats:
-        """Predict the targets of clean rows, encoded by the mechanism.
+        """Return the predicted targets of clean rows.
 
-        Shapes: X (n_samples, n_features); returns (n_samples,).
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows encoded by the mechanism.
         """
         check_is_fitted(self)
         return validate_finite(self, X, reset=False, dtype=np.float64) @ self.coef_ + self.intercept_
@@ -149,7 +153,12 @@ class NoiseAwareLinearRegression(GuaranteeMixin, RegressorMixin, BaseEstimator):
     def confidence_intervals(self, level: float = 0.95) -> Floats:
         """Return normal intervals of the intercept and the coefficients, shape (n_features + 1, 2).
 
-        `level` is inside (0, 1). The ends are NaN if noise hides a direction of the rows.
+        The ends are NaN if noise hides a direction of the rows.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability inside (0, 1) that an interval covers its coefficient.
         """
         check_is_fitted(self)
         values = np.append(self.intercept_, self.coef_)
@@ -181,14 +190,15 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Classes.
+    coef_, intercept_ : ndarray of shape (n_logits, n_features), ndarray of shape (n_logits,)
+        Coefficients and intercepts; n_logits is 1 for two classes, else n_classes.
     mechanism_ : RowMechanism
+        Sampled mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         Guarantee of the releases, at no further cost.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        If the releases have names.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if the releases have names.
 
     Raises
     ------
@@ -250,6 +260,7 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         self._forget_guarantee()
         # A variance needs two rows.

@@ -55,7 +55,7 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
         Number of features released per row, sampled for each row. Each has its share of epsilon and is scaled up; the
         others become the middle of their bounds. ``"auto"`` is about one for each 2.5 of epsilon, with the smaller
         variance, and all for ``"duchi_vector"``, ``"gaussian"`` and ``"privunit"``.
-    transform_noise, seed, n_jobs, ledger
+    transform_noise, seed, n_jobs, ledger : optional
         As for :class:`BitRandTransformer`.
 
     Attributes
@@ -69,8 +69,9 @@ class NumericPrivatizer(OneToOneFeatureMixin, LocalTransformer):
     privacy_guarantee_ : PrivacyGuarantee
         Exact, from the sampled integers.
     bounds_ : tuple of two ndarrays of shape (n_features,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+        Lower and upper bounds.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------

@@ -49,8 +49,9 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Classes.
+    coef_, intercept_ : ndarray of shape (n_logits, n_features), ndarray of shape (n_logits,)
+        Coefficients and intercepts; n_logits is 1 for two classes, else n_classes.
     undetected_share_ : float
         Largest share of people with outlying values that `fit` may miss. Such values are clipped.
     score_estimate_ : ScoreEstimate or None
@@ -60,8 +61,8 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         Its public state at the end.
     privacy_guarantee_ : PrivacyGuarantee
         For one release of record and class together; infinite if the classes were learnt.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------

@@ -69,8 +69,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : float
+    coef_, intercept_ : ndarray of shape (n_features,), float
+        Coefficients and intercept.
     undetected_share_ : float
         Largest share of people with outlying values that `fit` may miss. Such values are clipped.
     score_estimate_ : ScoreEstimate or None
@@ -80,8 +80,8 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
         For one release of record and target together.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
@@ -158,15 +158,12 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         self.n_jobs = n_jobs
 
     def predict(self, X: npt.ArrayLike) -> Floats:
-        """Predict targets, within their declared bounds.
+        """Return the predicted targets, within their declared bounds.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
+            Rows.
         """
         check_is_fitted(self)
         rows = validate_finite(self, X, reset=False, dtype=np.float64)
@@ -203,6 +200,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         Parameters
         ----------
         level : float, default=0.95
+            Probability inside (0, 1) that an interval covers its coefficient.
 
         Returns
         -------

@@ -26,28 +26,46 @@ class LinearScores(ClassifierMixin):
     intercept_: Floats
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
-        """Return the logits of the classes; of two classes, the log odds of the second.
+        """Return the logits, shape (n_samples, n_classes); of two classes the log odds of the second, (n_samples,).
 
-        Shapes: X (n_samples, n_features); returns (n_samples, n_classes), or (n_samples,) of two classes.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
         """
         check_is_fitted(self)
         scores = validate_finite(self, X, reset=False, dtype=np.float64) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: npt.ArrayLike) -> np.ndarray:
-        """Predict the most likely class. Shapes: X (n_samples, n_features); returns (n_samples,)."""
+        """Return the most likely class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
-        """Return the probabilities of the classes, in the order of ``classes_``.
+        """Return the probabilities of the classes, in the order of ``classes_``, shape (n_samples, n_classes).
 
-        Shapes: X (n_samples, n_features); returns (n_samples, n_classes).
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: npt.ArrayLike) -> Floats:
-        """Return the logarithm of :meth:`predict_proba`, of the same shape."""
+        """Return the logarithm of :meth:`predict_proba`, of the same shape.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
         scores = self.decision_function(X)
         both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
         return special.log_softmax(both, axis=1)
@@ -70,10 +88,14 @@ class PrivateLinearClassifier(LinearScores, ProtocolEstimator):
     @fit_context(prefer_skip_nested_validation=True)
     @unqualified
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
-        """Collect reports of more people for the open tasks. Each person may report once.
+        """Return self with the reports of more people for the open tasks. Each person may report once.
 
-        Shapes: X (n_samples, n_features), y (n_samples,), classes (n_classes,): the declared classes, for a first call
-        where the parameter `classes` is None; ValueError if they contradict it or an earlier call.
+        Parameters
+        ----------
+        X, y : array-like of shape (n_samples, n_features), and of shape (n_samples,)
+            As of `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            Declared classes, for a first call where the parameter `classes` is None. Others must not contradict these.
         """
         is_first = "_guarantee_at_fit" not in vars(self)
         known = self.classes if is_first else self.classes_
@@ -152,8 +174,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Classes.
+    coef_, intercept_ : ndarray of shape (n_logits, n_features), ndarray of shape (n_logits,)
+        Coefficients and intercepts; n_logits is 1 for two classes, else n_classes.
     undetected_share_ : float
         Largest share of people with outlying values that `fit` may miss. Such values are clipped.
     score_estimate_ : ScoreEstimate or None
@@ -163,8 +186,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Its public state at the end, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
         For one release of record and class together; infinite if the classes were learnt.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------

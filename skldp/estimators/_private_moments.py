@@ -57,8 +57,8 @@ class PrivateMoments(ProtocolEstimator):
         Its public state at the end, with the task that stays open.
     privacy_guarantee_ : PrivacyGuarantee
         For one release of one record.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
@@ -133,11 +133,18 @@ class PrivateMoments(ProtocolEstimator):
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         return self._fit(X, y)
 
     def partial_fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Collect reports of more people for the open tasks, with the parameters of `fit`. Each may report once."""
+        """Return self with the reports of more people for the open tasks. Each person may report once.
+
+        Parameters
+        ----------
+        X, y : array-like and None
+            As of `fit`.
+        """
         return super().partial_fit(X, y)
 
     def correlations(self) -> Floats:

@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._validation import NumberRange, Seed, StrOptions, as_table
-from skldp.mechanisms.vector._projected_dimension import projected_dimension
 from skldp.mechanisms.vector._projected_release import SENSITIVITIES, ProjectedRelease
-from skldp.mechanisms.vector._projection import RandomProjection, square_of_prime
+from skldp.mechanisms.vector._projection import RandomProjection, projected_dimension, square_of_prime
 
 
 class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):
@@ -62,7 +61,7 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
         Number of possible rows, chosen independently of Phi, for ``"union"``.
     max_nonzeros : int, default=None
         Maximum number of non-zeros of a row, for ``"sparse"``; beyond it the smallest become 0.
-    transform_noise, seed, n_jobs
+    transform_noise, seed, n_jobs : optional
         As for :class:`BitRandTransformer`. Phi does not depend on `seed`.
 
     Attributes
@@ -72,22 +71,23 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
     sensitivity_ : float
         Bound on the stretch of a distance.
     mechanism_ : ProjectedRelease
+        Sampled mechanism.
     privacy_guarantee_ : PrivacyGuarantee
         In unit "distance" with Laplace noise, "record" with PrivUnit. Its `delta` is the proved probability over the
         draw of Phi, once for all records; its `figures` hold the published delta, and the guarantee of this Phi for any
         two vectors without delta.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-
-    Warns
-    -----
-    PrivacyGuaranteeWarning
-        With ``sensitivity="gordon"`` if the proved delta exceeds `delta`.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
     ValueError
         If there are more components than features, `vocabulary` has another width, or parameters are incompatible.
+
+    Warns
+    -----
+    PrivacyGuaranteeWarning
+        With ``sensitivity="gordon"`` if the proved delta exceeds `delta`.
 
     See Also
     --------

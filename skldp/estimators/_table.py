@@ -22,8 +22,7 @@ from skldp.estimators._validation import (
     validate_finite,
     validate_mixed,
 )
-from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms._shares import number_of_sampled_columns, sampled_shares
+from skldp.mechanisms._record import MixedRecord, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 
@@ -77,7 +76,7 @@ class TablePrivatizer(LocalTransformer):
         Treatment of undeclared categories: an error before any release, or a missing value.
     sparse_output : bool, default=False
         Whether ``encoding="onehot"`` returns a CSR matrix.
-    transform_noise, seed, n_jobs, ledger
+    transform_noise, seed, n_jobs, ledger : optional
         As for :class:`BitRandTransformer`.
 
     Attributes
@@ -91,12 +90,13 @@ class TablePrivatizer(LocalTransformer):
     mechanisms_ : dict by column
         Mechanism of each column; see :mod:`skldp.mechanisms`.
     mechanism_ : MixedRecord
+        Sampled mechanism.
     n_sampled_features_ : int
         Number of columns released per row.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per record: the sum over the columns.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
@@ -191,10 +191,6 @@ class TablePrivatizer(LocalTransformer):
         ----------
         input_features : array-like of str, default=None
             None takes ``feature_names_in_``, or x0, x1, ...
-
-        Returns
-        -------
-        ndarray of str objects
         """
         check_is_fitted(self)
         names = input_names(self, input_features)

@@ -30,7 +30,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     best_mechanism,
     make_mechanism,
 )
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 
 _ON_BINS = {"bins": False, "unbiased_bins": True}
 _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)
@@ -71,6 +71,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
     prior_ : ndarray of shape (n_parts,) or None
         The public prior of the bins.
     bounds_ : tuple of two floats
+        Lower and upper bound.
     privacy_guarantee_ : PrivacyGuarantee
         Exact, per label; infinite if the bounds were learnt.
 
@@ -145,10 +146,7 @@ class TargetPrivatizer(TargetTransformer, auto_wrap_output_keys=None):
         Parameters
         ----------
         y : array-like of shape (n_samples,) or (n_samples, 1)
-
-        Returns
-        -------
-        y : ndarray of the same shape
+            Released targets.
         """
         check_is_fitted(self)
         return self._rows(y, reset=False).reshape(np.asarray(y).shape)

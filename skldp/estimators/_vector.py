@@ -29,7 +29,7 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     bounds : (low, high), default=None
         Declared bounds of the features, as for :class:`BoundsScaler`. Rows are clipped and scaled to [-1, 1] first;
         releases and `norm` refer to the scaled rows.
-    transform_noise, seed, n_jobs, ledger
+    transform_noise, seed, n_jobs, ledger : optional
         As for :class:`BitRandTransformer`.
 
     Attributes
@@ -39,10 +39,11 @@ class PrivUnitTransformer(OneToOneFeatureMixin, LocalTransformer):
     radius_ : float or None
         R, if declared.
     bounds_ : tuple of two ndarrays of shape (n_features,), or None
+        Lower and upper bounds.
     privacy_guarantee_ : PrivacyGuarantee
         For the law on real numbers; see the mechanism's notes on floating point.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------
@@ -140,18 +141,19 @@ class MultivariateLaplacePrivatizer(OneToOneFeatureMixin, LocalTransformer):
         plain epsilon over the diameter, ``2 * radius * epsilon``.
     vocabulary : array-like of shape (n_words, n_features), default=None
         Public vectors, such as those of words. `transform` then returns the one nearest to the noisy vector.
-    transform_noise, seed, n_jobs
+    transform_noise, seed, n_jobs : optional
         As for :class:`BitRandTransformer`.
 
     Attributes
     ----------
     mechanism_ : MultivariateLaplace
+        Sampled mechanism.
     radius_ : float or None
         The declared radius.
     privacy_guarantee_ : PrivacyGuarantee
         In unit "distance".
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of features, and their names if X of `fit` has names.
 
     Raises
     ------

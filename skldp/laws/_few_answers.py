@@ -96,7 +96,6 @@ class TwoAnswersLaw(FewAnswersLaw):
         return np.array([-self.magnitude, self.magnitude]), [TWO_64 - up, up]
 
     def chances(self, points: Floats) -> Floats:
-        """Return the chances of the answers, shape (n_points, 2): linear in the number."""
         plus = 0.5 + points * (self.slope / TWO_64)
         return np.stack([1 - plus, plus], axis=1)
 
@@ -105,7 +104,6 @@ class TwoAnswersLaw(FewAnswersLaw):
 
 
 def duchi(epsilon: float) -> TwoAnswersLaw:
-    """Return Duchi's law of an epsilon."""
     return TwoAnswersLaw(floor_to_double(int(math.tanh(calibration_epsilon(epsilon) / 2) * 2.0**63)))
 
 
@@ -121,8 +119,6 @@ def write_signs(up: Bools, magnitude: float, out: np.ndarray) -> None:
 @dataclass(frozen=True)
 class ThreeAnswersLaw(FewAnswersLaw):
     """Law of Three-Outputs, 0 minus, 1 zero, 2 plus: zero for ``zero - |x| * zero_lost`` of 2^64 words, then wrong."""
-
-    # The wrong sign has the next ``wrong - |x| * wrong_lost`` words. Products are rounded half to even.
 
     name: ClassVar[str] = "three_answers"
     n_answers = 3
@@ -160,7 +156,6 @@ class ThreeAnswersLaw(FewAnswersLaw):
         return 2 if against == (x < 0) else 0
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from one word each."""
         size = np.abs(x)
         to_zero = np.uint64(self.zero) - np.rint(size * float(self.zero_lost)).astype(np.uint64)
         to_wrong = to_zero + (np.uint64(self.wrong) - np.rint(size * float(self.wrong_lost)).astype(np.uint64))
@@ -192,7 +187,6 @@ class ThreeAnswersLaw(FewAnswersLaw):
         return (values, weights) if self.zero else (values[::2], weights[::2])
 
     def chances(self, points: Floats) -> Floats:
-        """Return the chances of the answers, shape (n_points, 3): linear in the number and in its magnitude."""
         # Divide first: a double array times a large Python integer fails in some versions of numpy.
         zero = self.zero / TWO_64 - np.abs(points) * (self.zero_lost / TWO_64)
         lean = points * ((self.zero_lost + 2 * self.wrong_lost) / TWO_64)
@@ -206,7 +200,6 @@ class ThreeAnswersLaw(FewAnswersLaw):
 
 
 def three_outputs(epsilon: float) -> ThreeAnswersLaw:
-    """Return the law of Three-Outputs of an epsilon."""
     eps = calibration_epsilon(epsilon)
     odds, less = math.exp(eps), math.exp(-eps)
     # A little below its largest value, at which the wrong sign loses nothing and rounding could make it gain.

@@ -3,7 +3,8 @@ r"""Base classes of integer laws, which a person's device samples.
 A law consists of integers: of a document of another party, or chosen for an epsilon. It computes their exact epsilon
 over all inputs, and raises ValueError for integers without one. A draw reads 64-bit words in order, so the same words
 give the same answer in every programming language. It uses integer arithmetic, and IEEE double precision for numbers.
-Mechanisms draw arrays. Everything that is known of an answer is a method of its law: no caller asks for its type.
+``client/FORMAT.md`` describes each draw; mechanisms draw arrays. Everything that is known of an answer is a method of
+its law: no caller asks for its type.
 """
 
 import math
@@ -58,25 +59,14 @@ def uniform_below(n: int, words: Iterator[int]) -> int:
 
 
 class Noise(Protocol):
-    """Source of random bits of a release: ``skldp.mechanisms._noise.Noise``."""
+    """Source of random bits of a release, as ``skldp.mechanisms._noise.Noise`` describes it."""
 
-    def words(self, size: int | tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> np.ndarray:
-        """Draw random words of an unsigned integer type."""
-
-    def fill(self, buffer: np.ndarray) -> np.ndarray:
-        """Overwrite an array with random bits."""
-
-    def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> Bools:
-        """Draw booleans that are True with probability ``threshold / 2**64``."""
-
-    def integers(self, high: int, size: int | tuple[int, ...]) -> Ints:
-        """Draw uniform integers below `high`."""
-
-    def subsets(self, n_rows: int, n: int, k: int) -> Ints:
-        """Draw `k` of the integers below `n` for each row."""
-
-    def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
-        """Return the stream for more noise about a few of `size` numbers."""
+    def words(self, size: int | tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> np.ndarray: ...
+    def fill(self, buffer: np.ndarray) -> np.ndarray: ...
+    def bernoulli(self, threshold: npt.ArrayLike, size: int | tuple[int, ...] | None = None) -> Bools: ...
+    def integers(self, high: int, size: int | tuple[int, ...]) -> Ints: ...
+    def subsets(self, n_rows: int, n: int, k: int) -> Ints: ...
+    def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise": ...
 
 
 class AnswerProducts(NamedTuple):
@@ -163,7 +153,6 @@ class CodeLaw(IntegerLaw):
         """Draw the answer to a code."""
 
     def check_size(self) -> None:
-        """Raise ValueError if the law has too many codes for a device."""
         if self.n_codes > self.most_codes:
             self._refuse(f"have at most {self.most_codes} codes")
 
@@ -216,7 +205,6 @@ class CodeLaw(IntegerLaw):
 
     @property
     def score_range(self) -> tuple[float, float]:
-        """Smallest and largest score."""
         p, q = self._apart
         return -q / (p - q), (1 - q) / (p - q)
 
@@ -311,7 +299,6 @@ class UnitLaw(NumbersLaw):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The smallest and the largest estimate."""
         return self.value(0), self.value(self.n_answers - 1)
 
     @property
@@ -354,7 +341,6 @@ def _text(value: Any) -> Any:
 
 
 def is_prime(number: int) -> bool:
-    """Return whether an integer is prime, by trial division."""
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 
@@ -406,14 +392,14 @@ def subset_of_rank(n: int, size: int, rank: int) -> list[int]:
 #: Module and class of each law by its name in documents, so that a device imports only the laws of its policies.
 LAWS = {
     "randomized_response": ("_categories", "ResponseLaw"),
-    "unary_encoding": ("_bits_of_codes", "UnaryLaw"),
+    "unary_encoding": ("_categories", "UnaryLaw"),
     "two_answers": ("_few_answers", "TwoAnswersLaw"),
     "three_answers": ("_few_answers", "ThreeAnswersLaw"),
     "lattice": ("_lattice", "LatticeLaw"),
     "mixture": ("_lattice", "MixtureLaw"),
-    "subset": ("_bits_of_codes", "SubsetLaw"),
+    "subset": ("_categories", "SubsetLaw"),
     "local_hashing": ("_hashing", "HashingLaw"),
-    "hadamard": ("_hadamard", "HadamardLaw"),
+    "hadamard": ("_hashing", "HadamardLaw"),
     "bins": ("_numbers", "BinsLaw"),
     "knots": ("_numbers", "KnotsLaw"),
     "points": ("_points_law", "PointsLaw"),
@@ -440,7 +426,6 @@ def law_from_dict(given: Any, deepest: int = 3) -> IntegerLaw:
 
 
 def _read(value: Any, deepest: int) -> Any:
-    """Read an integer, a list of integers or an inner law."""
     if isinstance(value, dict):
         return law_from_dict(value, deepest - 1)
     return tuple(map(_integer, value)) if isinstance(value, list) else _integer(value)

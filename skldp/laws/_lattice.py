@@ -23,9 +23,6 @@ VARIANTS = ("pm", "sub", "opt", "square_wave")
 class LatticeLaw(UnitLaw):
     """Piecewise law: cells of weight `base`, with `extra` in an interval around x. The answer is a cell's number."""
 
-    # A word without its lowest bit is redrawn until it is below n_cells * base + n_inner * extra. Cells are
-    # 2**step_exponent wide, and the middle one is at 0.
-
     name: ClassVar[str] = "lattice"
     n_cells: int
     n_inner: int
@@ -46,7 +43,6 @@ class LatticeLaw(UnitLaw):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Weights of a cell inside the inner interval and of one outside."""
         return self.base + self.extra, self.base
 
     def draw(self, x: float, words: Iterator[int]) -> int:
@@ -63,7 +59,6 @@ class LatticeLaw(UnitLaw):
         return start + (near + part) // self.extra
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from the words of :meth:`draw`."""
         word = _uniform_below(self.total, noise, x.size)
         cell, part = self._start(x)
         near = word - self.n_cells * self.base
@@ -256,7 +251,6 @@ class MixtureLaw(UnitLaw):
         return self.lattice.n_answers + self.few.draw(x, words)
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from those of the chosen laws."""
         chosen = noise.bernoulli(np.uint64(self.lattice_count), x.shape)
         for places, law in (np.flatnonzero(chosen), self.lattice), (np.flatnonzero(~chosen), self.few):
             part = np.empty(places.size, dtype=out.dtype)

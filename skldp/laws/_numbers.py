@@ -51,7 +51,6 @@ class _ResponseOnNumbers(UnitLaw):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """Ratio of the response."""
         return self.response.ratio
 
 
@@ -319,7 +318,6 @@ def n_agreeing(n_values: int) -> int:
 
 
 def duchi_vector(epsilon: float, n_values: int) -> SignsLaw:
-    """Return the law of Duchi's mechanism for vectors of an epsilon."""
     share = float(Fraction(n_agreeing(n_values), 1 << n_values))
     # p = 1 - (1 - share) / (1 + (E - 1) share), whose complement keeps its digits where E is large.
     other = (1 - share) / (1 + math.expm1(calibration_epsilon(epsilon)) * share)
@@ -339,9 +337,6 @@ def _sign_threshold(x: Floats) -> Words:
 @dataclass(frozen=True)
 class SampledLaw(GroupLaw):
     """Law of a uniform sample of a record's numbers. The highest digit of the answer is the rank of the sample."""
-
-    # The rank is the sum of binom(i-th chosen position from 0, i), i from 1. One answer per sampled number in order of
-    # position follows, or one answer for all.
 
     name: ClassVar[str] = "sampled"
     n_sampled: int

@@ -76,7 +76,6 @@ class PointsLaw(UnitLaw):
         return sum(word >= end for end in self._ends[point])
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
-        """Write the estimates of the answers to many numbers, from the words of :meth:`draw`."""
         words = noise.words((x.size, 2))
         scaled = np.rint(x * 2.0**53).astype(np.int64) + _TWO_53
         scaled *= self.n_points - 1

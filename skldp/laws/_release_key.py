@@ -92,15 +92,12 @@ class ReleaseKey:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> "ReleaseKey":
-        """Read the secret from a file of 32 bytes.
+        """Return the secret in a file of 32 bytes.
 
         Parameters
         ----------
         path : str or path-like
-
-        Returns
-        -------
-        ReleaseKey
+            File, readable by its owner only.
 
         Raises
         ------
@@ -115,7 +112,7 @@ class ReleaseKey:
         return self._source is not None
 
     def subkey(self, purpose: str, *parts: bytes) -> bytes:
-        """Derive 32 bytes for a purpose, which reveal neither the secret nor the bytes for other purposes.
+        """Return 32 bytes for a purpose, which reveal neither the secret nor the bytes for other purposes.
 
         Parameters
         ----------

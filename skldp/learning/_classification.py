@@ -42,6 +42,7 @@ class ClassificationProtocol(LinearProtocol):
     Parameters
     ----------
     n_features : int
+        Number of features.
     n_people : int
         Number of people to ask. Not all need to answer.
     n_classes : int

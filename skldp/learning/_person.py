@@ -25,7 +25,9 @@ class Person:
     Parameters
     ----------
     x : array-like of shape (n_features,)
+        Features.
     y : float
+        Target or class.
     epsilon : float
         The most that the one answer may cost, natural log.
     spend : callable, default=None
@@ -65,10 +67,15 @@ class Person:
         return self._left
 
     def answer(self, task: str) -> str:
-        """Answer a task by a report, both JSON documents, if it is the first one and within the limit.
+        """Return the report on a task, both JSON documents, if it is the first one and within the limit.
 
         Raises ValueError if it is no task, or about another kind of record; BudgetExhaustedError if it costs too much,
         or another one was answered; RuntimeError after a fork.
+
+        Parameters
+        ----------
+        task : str
+            Task as JSON.
         """
         # Checked before the lock: after a fork, another thread of the parent may hold it forever.
         if os.getpid() != self._pid:

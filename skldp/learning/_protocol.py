@@ -33,6 +33,15 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
     It is :math:`J = n / (v D^2)`, with D = `n_features` + 1 and v the variance of a released vector of norm at most 1
     in every direction across it.
 
+    Parameters
+    ----------
+    n_people : int
+        Number of reports.
+    n_features : int
+        Number of features.
+    epsilon : float
+        Epsilon of a report (natural log).
+
     Examples
     --------
     >>> from skldp.learning import sufficiency
@@ -48,6 +57,15 @@ def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
 
     With fewer a regression predicts the mean, and a logistic regression of `n_classes` classes their shares. From this
     number on, noise does not hide a perfect relation. A useful model needs more, of skewed columns many times more.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+    epsilon : float
+        Epsilon of a report (natural log).
+    n_classes : int, default=2
+        Number of classes; a regression counts as two.
 
     Examples
     --------
@@ -176,11 +194,16 @@ class Protocol(ABC):
         return max(0, missing - self._open[1] + self.n_wanted)
 
     def next(self, reports: Report | Iterable[Report] | None = None) -> Task | None:
-        """Close the open task with more answers, in any order, and return the next task, or None when all is done.
+        """Return the next task, or None at the end, after closing the open one with more answers in any order.
 
         The reports are None or empty without answers. A repeated report counts once, by its id, and a sum counts if no
         release in it was counted. Raises ValueError if a report is of another task, there are more people than were
         asked, or all is done; nothing changes then.
+
+        Parameters
+        ----------
+        reports : Report or iterable of Report, default=None
+            Last answers to the open task.
         """
         task = self.task
         if task is None:
@@ -192,6 +215,11 @@ class Protocol(ABC):
 
         An open task stays open until :meth:`next`. Repeated reports count once, as there. Raises ValueError if no task
         stays open, a report is of another one, or there are more people than were asked; nothing changes then.
+
+        Parameters
+        ----------
+        reports : Report or iterable of Report
+            Answers.
         """
         task, last = self.task, self._state["last"]
         if task is not None:
@@ -263,20 +291,26 @@ class Protocol(ABC):
         return None if last is None or self.task is not None else Task.from_json(last["task"])
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Guarantee of one person's release, the largest over all tasks."""
+        """Return the guarantee of one person's release, the largest over all tasks."""
         # Vectors of different lengths differ in the last digits.
         epsilon = max(self._task_of(name).guarantee().epsilon for name in dict(self._steps))
         basis = "each person answers one task; density ratio of PrivUnit, or the integers of a number"
         return PrivacyGuarantee(epsilon, stated=self.epsilon, basis=basis)
 
     def to_json(self) -> str:
-        """Public settings and state."""
+        """Return the public settings and state as JSON."""
         content = {"settings": self._settings(), "plan": self._steps, "state": self._state}
         return json.dumps(content, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Restore a state that the same collector saved; raise ValueError for any other text."""
+        """Restore a state that the same collector saved; raise ValueError for any other text.
+
+        Parameters
+        ----------
+        text : str
+            Document by :meth:`to_json`.
+        """
         with parsing(f"A state of {cls.__name__}"):
             given = read_json(text)
             protocol, state = cls(**given["settings"]), dict(given["state"])

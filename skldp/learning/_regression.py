@@ -25,6 +25,7 @@ class RegressionProtocol(LinearProtocol):
     Parameters
     ----------
     n_features : int
+        Number of features.
     n_people : int
         Number of people to ask. Not all need to answer.
     epsilon : float

@@ -77,7 +77,13 @@ class Report:
 
     @classmethod
     def total(cls, reports: "Sequence[Report]") -> "Report":
-        """Return the sum of several reports, in any order."""
+        """Return the sum of several reports, in any order.
+
+        Parameters
+        ----------
+        reports : iterable of Report
+            Reports on one task.
+        """
         first = reports[0]
         if len(reports) == 1:
             return first
@@ -89,7 +95,15 @@ class Report:
 
     @staticmethod
     def uncounted(reports: "Iterable[Report]", counted: Iterable[str]) -> "list[Report]":
-        """Return the reports of which nothing was counted: the first of those that share a release."""
+        """Return the reports of which nothing was counted: the first of those that share a release.
+
+        Parameters
+        ----------
+        reports : iterable of Report
+            Reports that arrived.
+        counted : iterable of str
+            Ids of the releases counted before.
+        """
         seen, found = set(counted), []
         for report in reports:
             if seen.isdisjoint(report.ids):
@@ -99,7 +113,13 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse an untrusted report; raise ValueError for any other text."""
+        """Parse an untrusted report; raise ValueError for any other text.
+
+        Parameters
+        ----------
+        text : str
+            Document of a report.
+        """
         names = [one.name for one in fields(cls)]
         given = read_document(text, "report", _VERSION, names)
         # None would be a new release.

@@ -34,6 +34,20 @@ def score_tasks(learnt: Any) -> tuple[Task, Task]:
 
     Squared errors are bounded by the square of twice the reported deviation of the target, and the negative log
     likelihood by that of the rarest class at half of its probability.
+
+    Parameters
+    ----------
+    learnt : RegressionProtocol or ClassificationProtocol
+        Protocol at its end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp import PrivateLinearRegression
+    >>> from skldp.learning import score_tasks
+    >>> x = np.linspace(-1, 1, 20_000)
+    >>> [task.form for task in score_tasks(PrivateLinearRegression(epsilon=4.0).fit(x[:, None], x).protocol_)]
+    ['loss', 'loss']
     """
     box, state, n_classes = learnt._box, learnt._state, getattr(learnt, "n_classes", 0)
     slopes = np.atleast_2d(learnt.coefficients)
@@ -59,6 +73,13 @@ def score_estimate(tasks: Sequence[Task], reports: Sequence[Sequence[Report]]) -
 
     With the mean losses V and W it is 1 - W / V. The interval holds all t with :math:`|W - (1 - t) V| \le 1.96 (s_W^2 +
     (1 - t)^2 s_V^2)^{1/2}` (Fieller, "Some problems in interval estimation", 1954).
+
+    Parameters
+    ----------
+    tasks : pair of Task
+        Tasks by :func:`score_tasks`.
+    reports : pair of iterables of Report
+        Answers to each.
 
     Examples
     --------

@@ -42,6 +42,7 @@ class FieldKey:
     Parameters
     ----------
     key : ReleaseKey
+        Secret of all fields.
     field : str
         Name of the released field, such as ``"salary"``. Fields have independent noise; under one name, equal values of
         two fields would have equal releases. For new noise in another year, use another name, such as
@@ -116,15 +117,18 @@ class FieldKey:
         Parameters
         ----------
         mechanism : RowMechanism
+            Mechanism of the field.
         rows : array-like of shape (n, n_features)
             Never written to.
         ids : sequence of int or str, shape (n,)
             Id of each row's person. ``7`` and ``"7"`` are one person.
         out : ndarray of shape (n, n_outputs), default=None
+            Array to write to.
 
         Returns
         -------
         Release
+            Released rows, and the number of values moved into the domain.
 
         Raises
         ------

@@ -45,9 +45,11 @@ class FiniteQuery:
     Attributes
     ----------
     n_points, n_outputs : int
+        Size of the table.
     epsilon : float
         The exact worst log-ratio of the table, rounded up.
     log_probabilities : ndarray of shape (n_points, n_outputs)
+        Natural log of the probabilities.
     key : str
         SHA-256 of the content.
 
@@ -138,18 +140,34 @@ class FiniteQuery:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
-        """Write the query as JSON."""
+        """Return the query as JSON."""
         return json.dumps({"kind": "finite", "weights": self.weights.tolist()}, separators=(",", ":"))
 
     def log_likelihood(self, output: int, points: npt.ArrayLike) -> Floats:
-        """Return the log-probability of an output, given indices into the domain."""
+        """Return the log-probability of an output, given indices into the domain.
+
+        Parameters
+        ----------
+        output : int
+            Index of the output.
+        points : array-like of int
+            Indices into the domain.
+        """
         index = _whole_numbers(points)
         if ((index < 0) | (index >= self.n_points)).any():
             raise ValueError(f"points must be indices from 0 to {self.n_points - 1}; got some that are not.")
         return cast("Floats", self.log_probabilities[index, output_index(output, self.n_outputs)])
 
     def sample(self, points: npt.ArrayLike, noise: Noise) -> Ints:
-        """Draw an output for each index into the domain; an index outside it is answered as the nearest within it."""
+        """Return a random output for each index into the domain; an index outside counts as the nearest inside.
+
+        Parameters
+        ----------
+        points : array-like of int
+            Indices into the domain.
+        noise : Noise
+            Source of randomness.
+        """
         # An error would reveal, at no cost, that a person's index is outside.
         index = np.clip(_whole_numbers(points), 0, self.n_points - 1).astype(np.intp)
         below = self.weights.cumsum(axis=1)[index]

@@ -27,7 +27,6 @@ class GuaranteeStep:
     basis: str = "exact"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures by name."""
         return asdict(self)
 
 
@@ -136,10 +135,7 @@ class PrivacyGuarantee:
         Parameters
         ----------
         name : str, default=""
-
-        Returns
-        -------
-        GuaranteeStep
+            Name of the step.
         """
         return GuaranteeStep(name, self.epsilon, self.delta, self.unit, self.stated, self.basis)
 
@@ -151,7 +147,7 @@ class PrivacyGuarantee:
         return math.inf if self.diameter is None else product_above(self.epsilon, self.diameter)
 
     def over_diameter(self, diameter: float | None = None) -> "PrivacyGuarantee":
-        """Turn a guarantee per unit of distance into one per record.
+        """Return the guarantee per record that follows from one per unit of distance.
 
         Parameters
         ----------

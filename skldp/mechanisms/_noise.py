@@ -30,17 +30,13 @@ _SLACK = 15
 
 
 def noise_from(seed: Any = None) -> "Noise":
-    """Make a new stream of noise for one release.
+    """Return a new stream of noise for one release.
 
     Parameters
     ----------
     seed : None, int, numpy.random.Generator or numpy.random.RandomState
         None keys the stream from the operating system. Anything else is for tests and reproducible studies: an int
         gives the same noise at every call, a generator is advanced by it.
-
-    Returns
-    -------
-    Noise
 
     Raises
     ------
@@ -243,11 +239,9 @@ class RowNoise(Noise):
         return self._of(self._rows[np.asarray(places, dtype=np.intp) // max(1, size // max(1, n))])
 
     def block(self, part: slice) -> "RowNoise":
-        """Return the stream of a block of the rows."""
         return self._of(self._rows[part])
 
     def split(self, parts: list[slice]) -> list[Noise]:
-        """Return one stream for each part of the rows, for threads."""
         return [self.block(part) for part in parts]
 
     def spawn(self, n: int) -> list[Noise]:

@@ -71,6 +71,13 @@ class RowMechanism(ABC):
     ----------
     block_cells : int
         Numbers in one block: small enough for the working arrays to stay in the cache.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldp.mechanisms import Laplace, RowMechanism, noise_from
+    >>> isinstance(Laplace(1.0), RowMechanism), Laplace(1.0).release(np.zeros((3, 1)), noise_from()).rows.shape
+    (True, (3, 1))
     """
 
     block_cells: ClassVar[int] = 32_768
@@ -153,6 +160,7 @@ class RowMechanism(ABC):
         rows : array-like of shape (n, n_features)
             Never written to. float32 and float64 keep their type; other numbers become float64.
         noise : Noise
+            Source of randomness, by :func:`noise_from`.
         out : ndarray of shape (n, n_outputs), default=None
             Output array, of a type that holds codes exactly and numbers after rounding. Must not overlap `rows`.
 
@@ -170,16 +178,14 @@ class RowMechanism(ABC):
         return self._walk(rows, noise, out)
 
     def encode(self, rows: npt.ArrayLike, out: np.ndarray | None = None) -> Release:
-        """Represent rows as a release does, clipped to the domain and without noise. This protects nothing.
+        """Return rows as a release does, clipped to the domain and without noise. This protects nothing.
 
         Parameters
         ----------
         rows : array-like of shape (n, n_features)
+            Never written to.
         out : ndarray of shape (n, n_outputs), default=None
-
-        Returns
-        -------
-        Release
+            As of :meth:`release`.
         """
         return self._walk(rows, None, out)
 

@@ -53,7 +53,13 @@ class AuditResult:
         return self.claimed is not None and self.epsilon_lower > self.claimed
 
     def against(self, epsilon: float) -> "AuditResult":
-        """Return the result with another claim."""
+        """Return the result with another claim.
+
+        Parameters
+        ----------
+        epsilon : float
+            Another claimed epsilon (natural log).
+        """
         return replace(self, claimed=float(epsilon))
 
     def __str__(self) -> str:
@@ -207,9 +213,11 @@ def audit_estimator(
     Parameters
     ----------
     estimator : fitted estimator
+        Transformer to audit.
     n_trials : int, default=20_000
         Number of outputs of the audit itself.
     confidence : float, default=0.95
+        Confidence of the bound.
     **options
         Further parameters of :func:`~skldp.study.audit_epsilon`.
 
@@ -250,7 +258,9 @@ def trials_needed(epsilon: float = 0.0, *, confidence: float = 0.95, delta: floa
     epsilon : float, default=0.0
         Natural log.
     confidence : float, default=0.95
+        Confidence of the bound.
     delta : float, default=0.0
+        Delta of the claim.
 
     Returns
     -------
@@ -373,10 +383,7 @@ def _as_pair(x: npt.ArrayLike, x_prime: npt.ArrayLike) -> np.ndarray:
 
 
 def _as_columns(outputs: np.ndarray) -> np.ndarray:
-    """Return outputs of any type as a float64 matrix; categories become numbers in sorted order.
-
-    Shapes: outputs (n_trials, n_outputs).
-    """
+    """Return outputs (n_trials, n_outputs) of any type as float64; categories become numbers in sorted order."""
     if outputs.dtype.kind not in "biuf":
         coded = [np.unique(column.astype(str), return_inverse=True)[1].ravel() for column in outputs.T]
         return np.stack(coded, axis=1).astype(np.float64)
@@ -389,10 +396,7 @@ def _as_columns(outputs: np.ndarray) -> np.ndarray:
 
 
 def _candidate_scores(outputs: np.ndarray, answers: np.ndarray, pair: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield named scores of all trials, each trained on the first ones, whose coins are `answers`.
-
-    Shapes: outputs (n_trials, n_columns), pair (2,); returns score (n_trials,).
-    """
+    """Yield named scores of all trials (n_trials, n_columns), trained on the first ones, whose coins are `answers`."""
     outcome = np.unique(outputs, axis=0, return_inverse=True)[1].ravel()
     # The choice of scores must not depend on the trials that are bounded.
     n_outcomes = len(np.unique(outcome[: len(answers)]))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
+from skldp.study._curve import privacy_utility_curve
 from skldp.study._results import result_columns
 
 _EXACT = "Exact epsilon (worst-case loss of one record)"
@@ -34,29 +35,39 @@ def _axes(ax: Any) -> tuple[Any, Any]:
     return ax, ax.figure
 
 
+def _name_of(frame: Any, mechanisms: list[Any]) -> str | None:
+    """Return the mechanism of a table, or the names of the private steps of a curve."""
+    guarantees = getattr(frame, "guarantees", ())
+    return str(mechanisms[0]) if mechanisms else " and ".join(step for step, _ in guarantees[0]) if guarantees else None
+
+
 class PrivacyUtilityDisplay:
     """Figure of a privacy-utility curve over the exact epsilon.
 
-    Use :meth:`from_frame`. To compare estimators, draw the next one into ``display.ax_``
-    with ``baselines=False``.
+    Use :meth:`from_estimator` or :meth:`from_frame`. To compare estimators, draw the next one into ``ax=display.ax_``:
+    curves have names, and equal baselines are drawn once.
 
     Parameters
     ----------
     frame : PrivacyUtilityCurve, DataFrame or dict of arrays
         Result of :func:`~skldp.study.privacy_utility_curve`, or its columns; those of the baselines may be missing.
     name : str, default=None
-        Name in the legend.
+        Name in the legend. None takes the mechanism of the table, or the private steps of the curve.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
+        The drawing.
     line_ : matplotlib Line2D
         Mean score.
     band_ : matplotlib PolyCollection
         One standard deviation around it.
     baselines_ : list of Line2D
-        Scores without privacy and of a constant prediction (majority class, or mean), if drawn.
+        Scores without privacy and of a constant prediction (majority class, or mean), if drawn by this curve.
+
+    See Also
+    --------
+    privacy_utility_curve : Computes the curve.
 
     Examples
     --------
@@ -71,24 +82,82 @@ class PrivacyUtilityDisplay:
         self.name = name
 
     @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        name: str | None = None,
+        ax: Any = None,
+        baselines: bool = True,
+        line_kw: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Compute a curve and draw it.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Private estimator, as for :func:`privacy_utility_curve`.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        name : str, default=None
+            Name in the legend. None takes the classes of the private steps.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; None makes a new figure.
+        baselines : bool, default=True
+            Whether to draw the scores without privacy and of a constant prediction.
+        line_kw : dict, default=None
+            Passed to ``Axes.plot``.
+        **options
+            Other parameters of :func:`privacy_utility_curve`, such as `epsilons`, `cv`, `scoring` and `seed`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+        """
+        # Fail before the fits, which may take long.
+        require("matplotlib.pyplot")
+        curve, steps = privacy_utility_curve(estimator, X, y, **options), getattr(estimator, "named_steps", {})
+        if name is None:
+            name = " and ".join(type(steps[one]).__name__ if one in steps else one for one, _ in curve.guarantees[0])
+        return cls(curve, name=name).plot(ax=ax, baselines=baselines, **line_kw or {})
+
+    @classmethod
     def from_frame(cls, frame: Any, *, name: str | None = None, **plot_kwargs: Any) -> Self:
-        """Draw a result; parameters as in the class and in :meth:`plot`."""
+        """Draw a result.
+
+        Parameters
+        ----------
+        frame, name : DataFrame and str
+            As in the class.
+        **plot_kwargs : dict
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            The display, drawn.
+        """
         return cls(frame, name=name).plot(**plot_kwargs)
 
     def plot(self, *, ax: Any = None, baselines: bool = True, **line_kwargs: Any) -> Self:
-        """Draw into `ax`, or into a new figure.
+        """Draw the scores.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
+            Axes; None makes a new figure.
         baselines : bool, default=True
-            Whether to draw the scores without privacy and of a constant prediction.
+            Whether to draw the scores without privacy and of a constant prediction, unless they are in `ax`.
         **line_kwargs : dict
             Passed to ``Axes.plot``.
 
         Returns
         -------
         self : object
+            The display.
 
         Raises
         ------
@@ -106,14 +175,21 @@ class PrivacyUtilityDisplay:
         epsilon, mean, std = (table[name][order] for name in ("exact_epsilon", "score_mean", "score_std"))
 
         self.ax_, self.figure_ = _axes(ax)
-        (self.line_,) = self.ax_.plot(epsilon, mean, **({"marker": "o", "label": self.name} | line_kwargs))
+        name = _name_of(self.frame, mechanisms) if self.name is None else self.name
+        drawn = {line.get_label() for line in self.ax_.get_lines()}
+        (self.line_,) = self.ax_.plot(epsilon, mean, **({"marker": "o", "label": name} | line_kwargs))
         color = self.line_.get_color()
         self.band_ = self.ax_.fill_between(epsilon, mean - std, mean + std, alpha=0.2, color=color, lw=0)
-        self.baselines_ = [
-            # Adding 0 removes the sign of a negative zero.
-            self.ax_.axhline(table[key][0], ls=style, label=f"{name} ({table[key][0].round(3) + 0.0:g})", **_GREY)
+        # Adding 0 removes the sign of a negative zero.
+        levels = {
+            f"{name} ({table[key][0].round(3) + 0.0:g})": (table[key][0], style)
             for key, name, style in _BASELINES
             if baselines and key in table and np.isfinite(table[key][0])
+        }
+        self.baselines_ = [
+            self.ax_.axhline(level, ls=style, label=label, **_GREY)
+            for label, (level, style) in levels.items()
+            if label not in drawn
         ]
         draw_epsilon_axis(self.ax_)
         self.ax_.set(xlabel=_EXACT, ylabel=str(table["scoring"][0]) if "scoring" in table else "score")
@@ -138,13 +214,14 @@ class PrivacyLossDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
+        The drawing.
     realized_ : matplotlib Line2D
         Certified loss after each answer, which can fall.
     added_up_ : matplotlib Line2D
         Charge of basic composition.
     budget_ : matplotlib Line2D or None
+        Budget, if given.
 
     Examples
     --------
@@ -185,9 +262,11 @@ class PrivacyLossDisplay:
         Parameters
         ----------
         history : sequence of (query, output), or the ``history`` of a filter or a ledger
+            Answers of one person, in order.
         epsilon : float, default=None
             Budget.
         name : str, default="realized loss"
+            Label of the curve.
         ax : matplotlib Axes, default=None
             Axes to draw into; None makes a new figure.
         **options
@@ -209,7 +288,18 @@ class PrivacyLossDisplay:
         return cls(realized, added_up, epsilon=epsilon, name=name).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw into `ax` or a new figure."""
+        """Draw the loss.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes; None makes a new figure.
+
+        Returns
+        -------
+        self : object
+            The display.
+        """
         self.ax_, self.figure_ = _axes(ax)
         answers = np.arange(np.size(self.realized))
         # The loss is constant until the next answer.

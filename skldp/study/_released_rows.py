@@ -31,8 +31,8 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 
     Attributes
     ----------
-    estimator_ : regressor
-    mechanism_ : transformer or None
+    estimator_, mechanism_ : regressor, transformer or None
+        Fitted clones.
     privacy_guarantee_ : PrivacyGuarantee
         Guarantee of the mechanism, for the record with its target. There is none without a mechanism.
 
@@ -66,11 +66,14 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Private rows.
         y : array-like of shape (n_samples,)
+            Private targets.
 
         Returns
         -------
         self : object
+            Fitted estimator.
         """
         rows, target = self._records(X, y)
         self.mechanism_ = None if self.mechanism is None else clone(self.mechanism)
@@ -87,15 +90,12 @@ class ReleasedRowsRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def predict(self, X: npt.ArrayLike) -> Floats:
-        """Predict within the declared bounds, from rows as the mechanism transforms them.
+        """Return predictions within the declared bounds, from rows as the mechanism transforms them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
+            Rows.
         """
         check_is_fitted(self)
         rows = self._unit(validate_finite(self, X, reset=False, dtype=np.float64))

@@ -104,7 +104,7 @@ def test_sampler_maps_each_64_bit_draw_as_the_formula_says(epsilon, n_classes, s
 def test_bernoulli_compares_all_64_bits(count, seed):
     draws = edge_draws([count], np.random.default_rng(seed))
     noise, drawn = Scripted(draws), np.empty((len(draws), 1), dtype=bool)
-    bernoulli(noise, count, drawn, np.empty(drawn.shape, dtype=np.uint16))
+    bernoulli(noise, count, drawn, Workspace())
     assert drawn[:, 0].tolist() == [draw < count for draw in draws]
     assert noise.asked == [place for place, draw in enumerate(draws) if draw >> 48 == count >> 48]
 

@@ -32,7 +32,7 @@ def sampled_law(law, code, pieces=PIECES):
 
 def coins(noise, count, shape):
     drawn = np.empty(shape, dtype=bool)
-    bernoulli(noise, count, drawn, np.empty(drawn.shape, dtype=np.uint16))
+    bernoulli(noise, count, drawn, Workspace())
     return drawn
 
 
@@ -47,7 +47,7 @@ def test_a_coin_is_the_same_at_every_place_and_in_every_memory_order(count):
     strided = np.empty((3, 6), dtype=np.int8)[:, ::2]
     for draw in (count - 1, count, count + 1):
         assert (coins(OneDraw(draw, PIECES), count, (3, 3)) == (draw < count)).all()
-        bernoulli(OneDraw(draw, PIECES), count, strided, np.empty((3, 3), dtype=np.uint16))
+        bernoulli(OneDraw(draw, PIECES), count, strided, Workspace())
         assert (strided == (draw < count)).all()
 
 

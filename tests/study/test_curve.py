@@ -86,7 +86,7 @@ def test_refuses(wrong, message):
 
 def test_a_failing_fit_is_an_error_and_not_a_nan():
     with pytest.raises(ValueError, match="NaN"):
-        privacy_utility_curve(FEATURES, np.where(X > 2, np.nan, X), y, param_name="toysigns__epsilon", epsilons=[1])
+        privacy_utility_curve(FEATURES, np.where(X > 2, np.nan, X), y, epsilons=[1])
 
 
 def test_without_privacy_takes_out_every_private_part():
@@ -193,3 +193,5 @@ def test_exact_epsilon_is_the_whole_pipelines():
     assert [point.epsilon for point in curve] == [0.5, 2]
     assert [point.stated_epsilon for point in curve] == [1, 4]
     assert [point.exact_epsilon for point in curve] == [1, 4]
+    with pytest.raises(ValueError, match="end with epsilon: toylabels__epsilon, toysigns__epsilon"):
+        curve_of(BOTH, param_name=None)

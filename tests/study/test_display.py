@@ -1,12 +1,18 @@
 import sys
+from dataclasses import replace
 
 import matplotlib
+import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 matplotlib.use("Agg")
 
 
-from skldp.study import PrivacyUtilityDisplay
+from skldp import NumericPrivatizer, PrivacyGuarantee
+from skldp.exceptions import SeededNoiseWarning
+from skldp.study import PrivacyUtilityDisplay, privacy_utility_curve
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 
 
@@ -52,3 +58,29 @@ def test_names_the_extra_where_matplotlib_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"skldp\[study\]"):
         PrivacyUtilityDisplay.from_frame(CURVE)
+
+
+def test_curves_in_one_axes_have_names_and_share_equal_baselines():
+    steps = tuple((("release", PrivacyGuarantee(one.exact_epsilon)),) for one in CURVE)
+    first = PrivacyUtilityDisplay.from_frame(replace(CURVE, guarantees=steps))
+    second = PrivacyUtilityDisplay.from_frame(CURVE, name="other", ax=first.ax_)
+    third = PrivacyUtilityDisplay.from_frame(replace(CURVE, clean_mean=0.7), name="third", ax=first.ax_)
+    assert first.line_.get_label() == "release"
+    assert [len(one.baselines_) for one in (first, second, third)] == [2, 0, 1]
+    texts = [text.get_text() for text in first.ax_.get_legend().get_texts()]
+    assert texts == [
+        "release", "without privacy (0.9)", "constant prediction (0.2)", "other", "third", "without privacy (0.7)",
+    ]  # fmt: skip
+
+
+def test_an_estimator_is_drawn_as_its_curve():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (60, 2)), np.arange(60) % 2
+    model, options = make_pipeline(NumericPrivatizer(), GaussianNB()), {"epsilons": [1, 4], "cv": 2, "seed": 0}
+    with pytest.warns(SeededNoiseWarning):
+        curve = privacy_utility_curve(model, X, y, **options)
+    with pytest.warns(SeededNoiseWarning):
+        display = PrivacyUtilityDisplay.from_estimator(model, X, y, **options, baselines=False, line_kw={"lw": 3})
+    assert display.line_.get_ydata().tolist() == [point.score_mean for point in curve]
+    assert display.line_.get_label() == "NumericPrivatizer"
+    assert (display.line_.get_linewidth(), display.baselines_) == (3, [])

@@ -6,6 +6,7 @@ process draws its own tokens, so queries cannot be chosen to make histories coll
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -48,37 +49,14 @@ Block = tuple[int, Ints, Ints]
 
 
 class _Erasures:
-    """Erased answers of a ledger, by release."""
+    """Erased answers: their number and the digest of the remaining ones by release, and the rows of each erasure."""
 
     def __init__(self, rows: Sequence[tuple[int, int, int, str]]) -> None:
-        self._number: dict[int, int] = {}
-        self._digest: dict[int, str] = {}
-        self._by_erasure: dict[int, list[tuple[int, int, str]]] = {}
+        self.number = Counter(release for release, *_ in rows)
+        self.digest = {release: digest for release, _, _, digest in rows}
+        self.rows: dict[int, list[tuple[int, int, str]]] = {}
         for release, person, erasure, digest in rows:
-            self._number[release] = self._number.get(release, 0) + 1
-            self._digest[release] = digest
-            self._by_erasure.setdefault(erasure, []).append((release, person, digest))
-
-    def __len__(self) -> int:
-        return sum(self._number.values())
-
-    @property
-    def last(self) -> int:
-        """Number of the last release that erased something, or 0."""
-        return max(self._by_erasure, default=0)
-
-    def n_erased_from(self, release: int) -> int:
-        """Return the number of answers erased from a release."""
-        return self._number.get(release, 0)
-
-    def digest_of(self, release: int, before: str) -> str:
-        """Return the digest of a release's remaining answers."""
-        return self._digest.get(release, before)
-
-    def match(self, release: int, request: str | None) -> bool:
-        """Return whether the rows erased by a release match the hash in its chain."""
-        rows = self._by_erasure.get(release)
-        return rows is None or hash_of_erased(rows) == request
+            self.rows.setdefault(erasure, []).append((release, person, digest))
 
 
 class LedgerCache:
@@ -148,7 +126,6 @@ class LedgerCache:
         return np.arange(first, len(self.number_of))
 
     def add_query(self, query: Query) -> int:
-        """Assign a number to a new query."""
         self.query_number[query.key] = len(self.queries)
         self.queries.append(query)
         return self.query_number[query.key]
@@ -199,11 +176,11 @@ class LedgerCache:
             raise LedgerError(DAMAGED) from error
 
     def _read_new(self, connection: Connection, until: int | None) -> None:
-        erasures = _Erasures(connection.execute(_READ_ERASURES).fetchall())
-        if self.release and len(erasures) != self._n_erased:
+        erased = connection.execute(_READ_ERASURES).fetchall()
+        if self.release and len(erased) != self._n_erased:
             # The cache may contain answers that were erased since.
             vars(self).update(vars(LedgerCache()))
-        self._n_erased = len(erasures)
+        self._n_erased, erasures = len(erased), _Erasures(erased)
         people = connection.execute(_PEOPLE, {"first": len(self.number_of)}).fetchall()
         if people:
             if people[-1][0] != len(self.number_of) + len(people) - 1:
@@ -213,7 +190,7 @@ class LedgerCache:
             self.add_people(identities)
         self.read_queries(connection)
         self._read_releases(connection, 2**62 if until is None else until, erasures)
-        if until is None and erasures.last > self.release:
+        if until is None and max(erasures.rows, default=0) > self.release:
             raise LedgerError("The ledger is damaged: answers are erased by a release that is missing.")
         if until is None and self._unreleased_people:
             raise LedgerError("The ledger is damaged: it lists a person without a release.")
@@ -236,7 +213,7 @@ class LedgerCache:
             n_new = n_people - len(self.number_of) + len(self._unreleased_people)
             link = ChainLink(self.chain, row, self._unreleased_people[:n_new])
             found = Digest(salt or "")
-            missing -= erasures.n_erased_from(release)
+            missing -= erasures.number[release]
             while block is not None and block[0] == release:
                 _, people, outputs = block
                 query = self.queries[query_number]
@@ -250,9 +227,9 @@ class LedgerCache:
                 block = next(blocks, None)
             if missing:
                 raise LedgerError("The ledger is damaged: a release does not have its recorded number of answers.")
-            if n_new < 0 or link.value != chained or erasures.digest_of(release, digest) != found.value:
+            if n_new < 0 or link.value != chained or erasures.digest.get(release, digest) != found.value:
                 raise LedgerError(f"The ledger is damaged: release {release} does not match its hash.")
-            if not erasures.match(release, request):
+            if release in erasures.rows and hash_of_erased(erasures.rows[release]) != request:
                 raise LedgerError(f"The ledger is damaged: the rows erased by release {release} do not match its hash.")
             del self._unreleased_people[:n_new]
             self.release, self.chain = release, chained

@@ -74,7 +74,6 @@ class Entry(NamedTuple):
 
 
 def lock_file_of(path: str) -> str:
-    """Return the path of a ledger's lock file."""
     return f"{path}.lock"
 
 
@@ -124,7 +123,6 @@ def locked(
     read_only: bool = False,
     check_exclusive: bool = False,
 ) -> Iterator[LockFile | None]:
-    """Hold the lock of a ledger for the duration of the block."""
     process = os.getpid()
     target = lock_file_of(path)
     flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)

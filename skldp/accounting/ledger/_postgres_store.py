@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from skldp.accounting.ledger import _store as store
 from skldp.accounting.ledger._lock_file import EMPTY, Head
-from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection
-from skldp.accounting.ledger._store import WRITE_SETTING, ConflictError, LedgerStore, never_close, sealed_rows
+from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection, insert
+from skldp.accounting.ledger._store import ConflictError, LedgerStore, never_close
 from skldp.exceptions import LedgerError
 
 _Found = TypeVar("_Found")
@@ -43,12 +43,10 @@ END $$"""
 
 
 def trigger_names() -> set[str]:
-    """Return the names of all required triggers."""
     return {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES}
 
 
 def create_statements(schema: str) -> list[str]:
-    """Return the statements that create an empty ledger."""
     quoted = '"' + schema.replace('"', '""') + '"'
     return [
         f"CREATE TABLE {VERSIONS} (version BIGINT PRIMARY KEY, time TEXT NOT NULL)",
@@ -204,7 +202,6 @@ class PostgresStore(LedgerStore):
         self._closing = weakref.finalize(self, self._engine.dispose)
 
     def close(self) -> None:
-        """Close the ledger in this process after other threads' transactions have ended."""
         with self.lock:
             self.closed = True
             self._engine.dispose()
@@ -234,9 +231,9 @@ class PostgresStore(LedgerStore):
             for statement in create_statements(schema):
                 session.exec_driver_sql(statement)
             connection = _Statements(session, self._sql.text)
-            _write_version(connection)
-            token = secrets.token_hex(16)
-            connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
+            version = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
+            insert(connection, VERSIONS, [version])
+            store.write_first_settings(connection, settings)
         session.commit()
 
     def _named(self, one: int) -> dict[str, int]:
@@ -281,9 +278,7 @@ class PostgresStore(LedgerStore):
         except self._sql.exc.DBAPIError as error:
             state = getattr(error.orig, "sqlstate", None)
             if state == _LOCK_TIMEOUT:
-                raise LedgerError(
-                    f"The ledger {self.name!r} is in use: another process holds its lock, and nothing was released."
-                ) from None
+                raise self.error("is in use: another process holds its lock, and nothing was released.") from None
             said = f"The ledger {self.name!r} could not be read or written, and nothing was returned: "
             # Later lines quote the row.
             said += f"{str(error.orig).splitlines()[0]}."
@@ -292,25 +287,15 @@ class PostgresStore(LedgerStore):
                 raise ConflictError(said) from None
             raise LedgerError(said) from None
         except self._sql.exc.SQLAlchemyError as error:
-            raise LedgerError(
-                f"The ledger {self.name!r} could not be read or written, and nothing was returned: "
-                f"{type(error).__name__}."
+            raise self.error(
+                f"could not be read or written, and nothing was returned: {type(error).__name__}."
             ) from None
 
     def _check(self, connection: Connection) -> None:
         if not connection.execute("SELECT to_regclass('versions') IS NOT NULL").fetchone()[0]:
-            raise LedgerError(f"The ledger {self.name!r} was removed while it was open; nothing more is recorded.")
+            raise self.error("was removed while it was open; nothing more is recorded.")
         (version,) = connection.execute(f"SELECT MAX(version) FROM {VERSIONS}").fetchone()
-        if version != SCHEMA_VERSION:
-            raise LedgerError(
-                f"The ledger {self.name!r} must have schema version {SCHEMA_VERSION} for this version of skldp; "
-                f"got version {version}."
-            )
-
-
-def _write_version(connection: _Statements) -> None:
-    entry = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
-    connection.execute(f"INSERT INTO {VERSIONS} (version, time) VALUES (:version, :time)", entry)
+        self._check_version(version)
 
 
 def _set_up_session(driver_connection: Any, _: Any) -> None:

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
-from skldp.accounting.ledger._ledger_answers import Answering, Call, Draw, LedgerAnswers
+from skldp.accounting.ledger._ledger_answers import Answering, Call, Draw, LedgerAnswers, LedgerPreview, erase, preview
 from skldp.accounting.ledger._ledger_releases import LedgerRelease, Releasing
-from skldp.accounting.ledger._preview import LedgerPreview, erase, preview
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._state import LedgerState, checked_settings, declared_settings, open_store
 from skldp.accounting.ledger._store import MEMORY, LedgerStore
@@ -153,6 +152,7 @@ class PrivacyLedger(LedgerReader):
         Parameters
         ----------
         path : str or path-like
+            File of the ledger, or address of a database.
         read_only : bool, default=False
             Whether to open the ledger for reports only, without queries.
         head : str, default=None
@@ -225,6 +225,7 @@ class PrivacyLedger(LedgerReader):
         Parameters
         ----------
         query : RegressionQuery or FiniteQuery
+            Question to the people.
         ids : iterable of int or str
             Distinct ids of the people, all integers or all strings.
         draw : callable
@@ -245,6 +246,7 @@ class PrivacyLedger(LedgerReader):
         Returns
         -------
         LedgerAnswers
+            Answers, and a mask of the people who have one.
 
         Raises
         ------
@@ -301,7 +303,7 @@ class PrivacyLedger(LedgerReader):
         all_or_none : bool, default=False
             Whether to release nothing if any person must be refused. With `groups`, all people must then have equal
             numbers of rows.
-        workers
+        workers : map-like callable, default=map
             As in :meth:`PrivacyLedger.answer`.
         idempotency_key : str, default=None
             Secret name of this call, as in :meth:`PrivacyLedger.answer`. A retry returns the same released rows,
@@ -363,6 +365,7 @@ class PrivacyLedger(LedgerReader):
         Parameters
         ----------
         query : RegressionQuery or FiniteQuery
+            Question to the people.
         ids : iterable of int or str
             Distinct ids of people who have answered before.
         repeat : bool, default=False
@@ -413,6 +416,7 @@ class PrivacyLedger(LedgerReader):
         Parameters
         ----------
         person : int or str
+            Id of the person.
 
         Returns
         -------

@@ -41,6 +41,7 @@ def ledger_report(
     Parameters
     ----------
     path : str or path-like
+        File of the ledger, or address of a database.
     verify : bool, default=False
         Whether to repeat every decision from the raw answers.
     workers : map-like callable, default=map
@@ -63,6 +64,16 @@ def ledger_report(
         If `head` is not a valid head.
     LedgerError
         If no usable ledger exists, or it has lost a release that the head includes.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from skldp import PrivacyLedger
+    >>> from skldp.accounting import ledger_report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     PrivacyLedger(1.0, path=os.path.join(folder, "answers.ledger"), bounds=(0, 1)).close()
+    ...     ledger_report(os.path.join(folder, "answers.ledger"))["people"]
+    0
     """
     with LedgerReader(LedgerState(open_store(path, read_only=True))) as ledger:
         if head is not None:
@@ -143,7 +154,7 @@ class LedgerReader:
         return f"{release} {chain}"
 
     def realized_loss(self, ids: Iterable[Any]) -> Floats:
-        """Return a certified upper bound on each person's realized privacy loss.
+        """Return a certified upper bound on each person's realized privacy loss (nats); 0 without a record.
 
         With ``rule="basic"``, it is the sum of epsilons. Releases count in full. With ``rule="approximate"``, the bound
         from zero-concentrated privacy is returned if it is smaller. It holds with probability at least 1 - delta.
@@ -151,11 +162,7 @@ class LedgerReader:
         Parameters
         ----------
         ids : iterable of int or str
-
-        Returns
-        -------
-        ndarray of shape (n_ids,)
-            Losses in nats; 0 for people without a record.
+            Ids of the people.
         """
         return self._state.store.retry(partial(self._state.losses_of, canonical_ids(ids)))
 
@@ -163,6 +170,11 @@ class LedgerReader:
         """Return each person's budget minus their realized loss.
 
         With ``rule="bayesian"``, a query of larger epsilon may still be admitted.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+            Ids of the people.
         """
         left: Floats = np.maximum(self.epsilon - self.realized_loss(ids), 0.0)
         return left
@@ -174,6 +186,7 @@ class LedgerReader:
         Parameters
         ----------
         person : int or str
+            Id of the person.
 
         Returns
         -------
@@ -223,13 +236,20 @@ class LedgerReader:
         Returns
         -------
         Verification
+            Counts, and the problems found.
         """
         self._state.store.check_open()
         return verify_record(self._state.store, self._state.rule, workers)
 
     @retry_on_conflict
     def report(self, *, verify: bool = False, workers: Workers = map) -> dict[str, Any]:
-        """Return settings, counts, and quantiles of losses and remaining budgets, as :func:`ledger_report` does."""
+        """Return settings, counts, and quantiles of losses and remaining budgets, as :func:`ledger_report` does.
+
+        Parameters
+        ----------
+        verify, workers : bool and map-like callable
+            As in :func:`ledger_report`.
+        """
         self._state.store.check_open()
         checked = asdict(self.verify(workers)) if verify else None
         try:
@@ -247,7 +267,13 @@ class LedgerReader:
 
     @retry_on_conflict
     def was_asked(self, query: Query) -> bool:
-        """Return whether the query was asked before."""
+        """Return whether the query was asked before.
+
+        Parameters
+        ----------
+        query : RegressionQuery or FiniteQuery
+            Question.
+        """
         with self._state.transaction():
             return checked_query(query).key in self._state.cache.query_number
 

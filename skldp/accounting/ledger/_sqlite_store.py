@@ -9,7 +9,6 @@ replaced file could make stale.
 """
 
 import os
-import secrets
 import sqlite3
 import stat
 import weakref
@@ -21,7 +20,7 @@ from typing import Any
 from skldp.accounting.ledger import _store as store
 from skldp.accounting.ledger._lock_file import EMPTY, Entry, Head, LockFile, lock_file_of, locked
 from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection
-from skldp.accounting.ledger._store import MEMORY, WRITE_SETTING, LedgerStore, never_close, sealed_rows
+from skldp.accounting.ledger._store import MEMORY, LedgerStore, never_close
 from skldp.exceptions import LedgerError
 
 APPLICATION_ID = 0x736B6C64
@@ -85,8 +84,7 @@ def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
 def _fill(connection: sqlite3.Connection, settings: dict[str, Any]) -> None:
     connection.execute("BEGIN IMMEDIATE")
     _create_tables(connection)
-    token = secrets.token_hex(16)
-    connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
+    store.write_first_settings(connection, settings)
     connection.execute("COMMIT")
 
 
@@ -184,7 +182,6 @@ class SQLiteStore(LedgerStore):
                 self._write_entry(lock_file)
 
     def close(self) -> None:
-        """Close the ledger in this process after other threads' transactions have ended."""
         with self.lock:
             self.closed = True
             if self._memory is not None:
@@ -204,17 +201,15 @@ class SQLiteStore(LedgerStore):
                 return
             entry = lock_file.read()
             if entry is not None:
-                raise LedgerError(
-                    f"The ledger {self.name!r} is missing, but {lock_file_of(self.name)!r} records "
+                raise self.error(
+                    f"is missing, but {lock_file_of(self.name)!r} records "
                     f"{entry.head.release} releases of it. Restore it, or remove that file too to start again with "
                     "other people."
                 )
             try:
                 _create_file(self.path, settings)
             except (OSError, sqlite3.Error) as error:
-                raise LedgerError(
-                    f"The ledger {self.name!r} could not be created, and nothing was released: {_kind(error)}."
-                ) from error
+                raise self.error(f"could not be created, and nothing was released: {_kind(error)}.") from error
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -223,11 +218,9 @@ class SQLiteStore(LedgerStore):
         except (sqlite3.Error, UnicodeDecodeError) as error:
             # SQLite quotes a damaged schema in its errors, which Python cannot always decode.
             if self.read_only and os.path.exists(f"{self.path}-journal"):
-                raise LedgerError(
-                    f"The ledger {self.name!r} contains an interrupted write. Open it once for writing to roll it back."
-                ) from error
-            raise LedgerError(
-                f"The ledger {self.name!r} could not be read or written, and nothing was released: {_kind(error)}. "
+                raise self.error("contains an interrupted write. Open it once for writing to roll it back.") from error
+            raise self.error(
+                f"could not be read or written, and nothing was released: {_kind(error)}. "
                 "If the file is damaged, restore a copy, and check by `skldp ledger --head` that it has lost nothing."
             ) from error
 
@@ -267,26 +260,21 @@ class SQLiteStore(LedgerStore):
             if self._file is None:
                 if isinstance(error, FileNotFoundError):
                     raise LedgerError(f"There is no ledger at {self.name!r}.") from None
-                raise LedgerError(f"The ledger {self.name!r} cannot be opened: {error.strerror}.") from error
+                raise self.error(f"cannot be opened: {error.strerror}.") from error
         if self._file is not None and (status is None or not os.path.samestat(status, self._file)):
-            raise LedgerError(
-                f"The ledger {self.name!r} was removed or replaced while it was open; nothing more is recorded."
-            )
+            raise self.error("was removed or replaced while it was open; nothing more is recorded.")
         assert status is not None
         if stat.S_ISLNK(status.st_mode):
-            raise LedgerError(
-                f"The ledger {self.name!r} must not be a symbolic link. Use the path of the file, "
-                f"{os.path.realpath(self.path)!r}."
-            )
+            raise self.error(f"must not be a symbolic link. Use the path of the file, {os.path.realpath(self.path)!r}.")
         if not stat.S_ISREG(status.st_mode):
-            raise LedgerError(f"The ledger {self.name!r} must be a regular file.")
+            raise self.error("must be a regular file.")
         if status.st_nlink != 1:
-            raise LedgerError(
-                f"The ledger {self.name!r} must have one name, since data written under one name can be lost under "
+            raise self.error(
+                "must have one name, since data written under one name can be lost under "
                 f"another; got {status.st_nlink} hard links. Remove all names but one."
             )
         if status.st_size == 0:
-            raise LedgerError(f"The ledger {self.name!r} is empty: it was truncated, and its record is lost.")
+            raise self.error("is empty: it was truncated, and its record is lost.")
         return status
 
     def _check_format(self, connection: sqlite3.Connection, size: int) -> None:
@@ -298,21 +286,16 @@ class SQLiteStore(LedgerStore):
         )
         if application != APPLICATION_ID:
             raise LedgerError(f"The file {self.name!r} is an SQLite database, but not a privacy ledger.")
-        if version != SCHEMA_VERSION:
-            raise LedgerError(
-                f"The ledger {self.name!r} must have schema version {SCHEMA_VERSION} for this version of skldp; "
-                f"got version {version}."
-            )
+        self._check_version(version)
         if size < pages * page_size or not tables.issuperset(TABLES):
-            raise LedgerError(f"The ledger {self.name!r} is truncated: it has {size} of {pages * page_size} bytes.")
+            raise self.error(f"is truncated: it has {size} of {pages * page_size} bytes.")
         if journal != "delete":
-            raise LedgerError(
-                f"The ledger {self.name!r} must have SQLite's journal mode 'delete', which keeps a commit in one file; "
+            raise self.error(
+                "must have SQLite's journal mode 'delete', which keeps a commit in one file; "
                 f"got {journal!r}. Restore it with PRAGMA journal_mode = DELETE."
             )
 
     def structural_problems(self, connection: Connection) -> list[str]:
-        """Return the problems that SQLite finds in the tables."""
         damage = [text for (text,) in connection.execute("PRAGMA integrity_check(10)") if text != "ok"]
         orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
         return [

@@ -33,7 +33,6 @@ _SHORTEST_KEY = 16
 def open_store(
     path: str | os.PathLike[str], settings: dict[str, Any] | None = None, *, read_only: bool = False
 ) -> LedgerStore:
-    """Open or create the store of a ledger."""
     if isinstance(path, str) and path.startswith(("postgresql:", "postgresql+psycopg:")):
         from skldp.accounting.ledger._postgres_store import PostgresStore
 
@@ -44,7 +43,6 @@ def open_store(
 
 
 def checked_settings(epsilon: Any, bounds: Any, rule: Any, tol: Any, delta: Any) -> dict[str, Any]:
-    """Check the parameters of a ledger."""
     if (delta is not None) != (rule == "approximate"):
         raise ValueError(f"delta must be set if and only if rule='approximate'; got delta={delta!r} and rule={rule!r}.")
     Rule(rule, epsilon, tol=tol, delta=delta)
@@ -95,13 +93,11 @@ class LedgerState:
         settings = store.settings
         missing = next((name for name in ("epsilon", "rule", "tol", "token") if name not in settings), None)
         if missing is not None:
-            raise LedgerError(f"The ledger {store.name!r} is damaged: its setting {missing!r} is missing.")
+            raise store.error(f"is damaged: its setting {missing!r} is missing.")
         delta = settings.get("delta")
         # A setting added to the file must not loosen the verification.
         if (delta is None) == (settings["rule"] == "approximate"):
-            raise LedgerError(
-                f"The ledger {store.name!r} is damaged: delta must be set if and only if rule='approximate'."
-            )
+            raise store.error("is damaged: delta must be set if and only if rule='approximate'.")
         self.store, self.token = store, settings["token"]
         # Setting from which the rule's bounds were computed.
         self._rule_bounds = settings.get("bounds")
@@ -165,7 +161,6 @@ class LedgerState:
         return new
 
     def declare(self, settings: dict[str, Any]) -> None:
-        """Declare settings permanently."""
         new = self.prepared(settings)
         if new:
             self.store.retry(partial(self._declare, new))
@@ -208,10 +203,7 @@ class LedgerState:
         n_features = bounds.n_features if isinstance(bounds, Domain) else np.size(bounds[0])
         # A single interval fits any number of features.
         if n_features != query.n_features and (isinstance(bounds, Domain) or isinstance(bounds[0], list)):
-            raise LedgerError(
-                f"The ledger {self.store.name!r} has bounds for {n_features} features; "
-                f"got a query with {query.n_features}."
-            )
+            raise self.store.error(f"has bounds for {n_features} features; got a query with {query.n_features}.")
 
     def decided(
         self, undecided: dict[Fingerprint, History], query: Query, cache: LedgerCache, workers: Workers

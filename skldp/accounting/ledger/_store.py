@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -19,14 +20,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from skldp._documents import read_json
 from skldp.accounting.ledger._lock_file import EMPTY, Head
-from skldp.accounting.ledger._records import Connection
+from skldp.accounting.ledger._records import SCHEMA_VERSION, Connection, insert
 from skldp.exceptions import LedgerError
 
 MEMORY = ":memory:"
 # Time to wait for another process's transaction before raising.
 BUSY_SECONDS = 120.0
 
-WRITE_SETTING = "INSERT INTO settings (name, value, seal) VALUES (:name, :value, :seal)"
 _CHAIN_OF = "SELECT chain FROM releases WHERE release = :release"
 _HEAD = re.compile(r"(0|[1-9][0-9]{0,17}) ([0-9a-f]{64})")
 _LAST = "SELECT release, chain FROM releases ORDER BY release DESC LIMIT 1"
@@ -94,6 +94,10 @@ class LedgerStore(ABC):
         # Process that owns a ledger in memory.
         self._only_process: int | None = None
 
+    def error(self, problem: str) -> LedgerError:
+        """Return the error of a problem, a sentence about the ledger without its beginning."""
+        return LedgerError(f"The ledger {self.name!r} {problem}")
+
     def _register(self) -> None:
         """Register this complete store for the fork handlers."""
         with _REGISTERING:
@@ -129,9 +133,9 @@ class LedgerStore(ABC):
     def _check_can_begin(self, *, write: bool) -> None:
         self.check_open()
         if write and self.read_only:
-            raise LedgerError(f"The ledger {self.name!r} was opened for reading only.")
+            raise self.error("was opened for reading only.")
         if self._connection is not None:
-            raise LedgerError(f"The ledger {self.name!r} must not be used by `draw` during a call.")
+            raise self.error("must not be used by `draw` during a call.")
 
     def _opened(self) -> None:
         """Check a store that was opened or created."""
@@ -142,7 +146,7 @@ class LedgerStore(ABC):
     def check_open(self) -> None:
         """Raise LedgerError if the ledger is closed, or is in memory and was forked."""
         if self.closed:
-            raise LedgerError(f"The ledger {self.name!r} is closed. Open it again.")
+            raise self.error("is closed. Open it again.")
         if self._only_process not in (None, os.getpid()):
             raise LedgerError(
                 "A ledger in memory cannot be used after a fork, since parent and child would each spend the same "
@@ -177,10 +181,16 @@ class LedgerStore(ABC):
         """Run `work`, and retry it after a conflict if the store has conflicts."""
         return work()
 
+    def _check_version(self, version: int) -> None:
+        if version != SCHEMA_VERSION:
+            raise self.error(
+                f"must have schema version {SCHEMA_VERSION} for this version of skldp; got version {version}."
+            )
+
     def _add_settings(self, connection: Connection, wanted: dict[str, Any]) -> None:
         """Write missing settings within a transaction."""
         new = {name: value for name, value in wanted.items() if name not in self.settings}
-        connection.executemany(WRITE_SETTING, sealed_rows(self.settings["token"], new))
+        insert(connection, "settings", sealed_rows(self.settings["token"], new))
         self.settings, self._setting_rows = self.settings | new, []
 
     def _check_record(self, connection: Connection, token: str | None, remembered: Head) -> None:
@@ -192,7 +202,7 @@ class LedgerStore(ABC):
                 f"The ledger at {self.name!r} is not the one that was opened or created. Restore the original."
             )
         if any(settings.get(name) != value for name, value in self.settings.items()):
-            raise LedgerError(f"The ledger {self.name!r} is damaged: a setting has changed.")
+            raise self.error("is damaged: a setting has changed.")
         for head in (self._head, remembered):
             self._check_contains(connection, head)
         self.settings, self._setting_rows, self._head = settings, rows, last_head(connection)
@@ -200,8 +210,8 @@ class LedgerStore(ABC):
     def _check_contains(self, connection: Connection, head: Head) -> None:
         found = connection.execute(_CHAIN_OF, {"release": head.release}).fetchall()
         if head.release and found != [(head.chain,)]:
-            raise LedgerError(
-                f"The ledger {self.name!r} is older than its last known state: it has lost release {head.release}. "
+            raise self.error(
+                f"is older than its last known state: it has lost release {head.release}. "
                 "Restore the newest file, not an older backup. Without it, the remaining budgets are unknown."
             )
 
@@ -213,7 +223,7 @@ class LedgerStore(ABC):
         except (KeyError, TypeError, ValueError):
             is_sealed = False
         if not is_sealed:
-            raise LedgerError(f"The ledger {self.name!r} is damaged: its settings do not match their seals.")
+            raise self.error("is damaged: its settings do not match their seals.")
         return settings
 
 
@@ -229,6 +239,12 @@ def sealed_rows(token: str, settings: dict[str, Any]) -> list[dict[str, str]]:
         for name, value in settings.items()
         if value is not None
     ]
+
+
+def write_first_settings(connection: Connection, settings: dict[str, Any]) -> None:
+    """Write the settings of a new ledger, with a new token."""
+    token = secrets.token_hex(16)
+    insert(connection, "settings", sealed_rows(token, {"token": token, **settings}))
 
 
 def retry_on_conflict(

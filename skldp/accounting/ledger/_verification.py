@@ -58,7 +58,6 @@ def lower_and_upper(rule: Rule, answers: Answers) -> tuple[float, float]:
 
 
 def verify_record(store: LedgerStore, rule: Rule, workers: Workers) -> Verification:
-    """Verify a ledger from its raw answers."""
     cache, sums = LedgerCache(), _SpentSums(rule.epsilon)
     problems: list[str] = []
     decided: dict[tuple[Fingerprint, str], bool] = {}

@@ -78,6 +78,7 @@ def realized_loss(
     Returns
     -------
     LossBounds
+        Certified bounds, and the two records between which the lower bound is attained.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def estimate_frequencies(
     *,
     n_people: int | None = None,
 ) -> "FrequencyEstimate":
-    r"""Estimate the frequencies of categories without bias from how often each was reported.
+    r"""Return unbiased frequencies of categories, with standard errors, from how often each was reported.
 
     Parameters
     ----------
@@ -52,10 +52,6 @@ def estimate_frequencies(
         Stored in the estimate.
     n_people : int, default=None
         Number of people of whom those who reported are a random sample, at least n. None is n: all of them.
-
-    Returns
-    -------
-    FrequencyEstimate
 
     Raises
     ------
@@ -144,6 +140,7 @@ class FrequencyEstimate:
     frequencies : ndarray of shape (n_categories,)
         May lie outside [0, 1] and need not sum to 1.
     standard_errors : ndarray of shape (n_categories,)
+        Standard errors of the frequencies.
     n : int
         Number of reports.
     categories : ndarray of shape (n_categories,) or None

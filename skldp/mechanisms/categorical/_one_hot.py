@@ -1,7 +1,6 @@
 """Categories released as a bit for each, by the name of their law, and the choice of the best one."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,8 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice
-from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
-from skldp.laws._hadamard import HadamardLaw
-from skldp.laws._hashing import MOST_BUCKETS, HashingLaw
+from skldp.laws._categories import SubsetLaw, UnaryLaw
+from skldp.laws._hashing import MOST_BUCKETS, HadamardLaw, HashingLaw
 from skldp.laws._integers import CodeLaw, is_prime
 from skldp.laws._odds import TWO_64, least_count
 from skldp.mechanisms._noise import Noise
@@ -49,7 +47,6 @@ class OneHotMechanism(CategoryMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """One bit for each category."""
         return self.n_classes
 
     @property
@@ -81,6 +78,8 @@ class OneHotMechanism(CategoryMechanism):
 class UnaryEncoding(OneHotMechanism):
     """Unary encoding, symmetric (SUE, RAPPOR) or optimized (OUE): Wang et al., USENIX Security 2017."""
 
+    _odds: ClassVar[tuple[int, int, int]] = (1, 1, 1)
+
     variant: Literal["sue", "oue"] = "oue"
 
     def __post_init__(self) -> None:
@@ -91,10 +90,6 @@ class UnaryEncoding(OneHotMechanism):
     def _count(self) -> int:
         # Two bits differ between two categories: both are informative under SUE, and one is a fair coin under OUE.
         return least_count(self.epsilon / (2 if self.variant == "sue" else 1))
-
-    @property
-    def _most_count(self) -> int:
-        return TWO_64 // 2 - 1
 
     def _law_of(self, count: int) -> CodeLaw:
         return UnaryLaw(self.n_classes, TWO_64 // 2 if self.variant == "oue" else TWO_64 - count, count)
@@ -110,7 +105,6 @@ class UnaryEncoding(OneHotMechanism):
 
     @property
     def report_bits(self) -> int:
-        """Length of a report in bits."""
         return self.n_classes
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
@@ -125,33 +119,12 @@ class UnaryEncoding(OneHotMechanism):
 class OneHotRandomizedResponse(OneHotMechanism):
     """k-ary randomized response whose answer is one-hot, in the shape of the unary encodings."""
 
-    _count = RandomizedResponse._count
-    _most_count = RandomizedResponse._most_count
+    _odds = RandomizedResponse._odds
     _law_of = RandomizedResponse._law_of
 
 
 @dataclass(frozen=True)
-class _Favouring(OneHotMechanism):
-    """Base class of mechanisms with a set of answers for each category, which are likelier than the others."""
-
-    @property
-    def _count(self) -> int:
-        own, others = self._sizes
-        return least_count(self.epsilon, others, n_own=own, n_counted=others)
-
-    @property
-    def _most_count(self) -> int:
-        own, others = self._sizes
-        return (others * TWO_64 - 1) // (own + others)
-
-    @property
-    @abstractmethod
-    def _sizes(self) -> tuple[int, int]:
-        """Numbers of own answers and of others, up to a common factor."""
-
-
-@dataclass(frozen=True)
-class SubsetSelection(_Favouring):
+class SubsetSelection(OneHotMechanism):
     """Subset selection of w = max(1, [k / (e^eps + 1)]) categories (Ye and Barg, 2018)."""
 
     # Each member costs a few calls, which more rows share.
@@ -159,15 +132,14 @@ class SubsetSelection(_Favouring):
 
     @cached_property
     def set_size(self) -> int:
-        """Size of a released set."""
         # In this form nothing overflows.
         odds = math.exp(-self.epsilon)
         return max(1, round(self.n_classes * odds / (1 + odds)))
 
     @property
-    def _sizes(self) -> tuple[int, int]:
+    def _odds(self) -> tuple[int, int, int]:
         # (k - w) / w times as many sets lack the true category as hold it.
-        return self.set_size, self.n_classes - self.set_size
+        return self.set_size, self.n_classes - self.set_size, self.n_classes - self.set_size
 
     def _law_of(self, count: int) -> CodeLaw:
         return SubsetLaw(self.n_classes, self.set_size, count)
@@ -186,14 +158,15 @@ class SubsetSelection(_Favouring):
 
 
 @dataclass(frozen=True)
-class OneHotHadamard(_Favouring):
+class OneHotHadamard(OneHotMechanism):
     """Hadamard response of one block (Acharya, Sun and Zhang, AISTATS 2019, Section 3)."""
 
     _most_classes: ClassVar[int | None] = 2**20
 
     @property
-    def _sizes(self) -> tuple[int, int]:
-        return (self._n_reports // 2,) * 2
+    def _odds(self) -> tuple[int, int, int]:
+        half = self._n_reports // 2
+        return half, half, half
 
     @property
     def _n_reports(self) -> int:
@@ -206,9 +179,6 @@ class OneHotHadamard(_Favouring):
 @dataclass(frozen=True)
 class OneHotLocalHashing(OneHotMechanism):
     """Optimized local hashing (Wang et al., USENIX Security 2017, Section 4.4) with linear hash functions."""
-
-    # h_a(x) = sum a_i x_i mod g over digits to a prime g next to e^epsilon + 1; c = (g^(m - 1) - 1) / (g^m - 1) of all
-    # map two categories to one bucket (Carter and Wegman, 1979; Feldman et al., ICML 2022).
 
     _most_classes: ClassVar[int | None] = 2**20
 
@@ -229,13 +199,9 @@ class OneHotLocalHashing(OneHotMechanism):
 
         return above if above <= MOST_BUCKETS and variance(above) < variance(below) else below
 
-    @cached_property
-    def _count(self) -> int:
-        return least_count(self.epsilon, self.n_buckets - 1)
-
     @property
-    def _most_count(self) -> int:
-        return (TWO_64 - 1) // self.n_buckets
+    def _odds(self) -> tuple[int, int, int]:
+        return 1, self.n_buckets - 1, 1
 
     def _law_of(self, count: int) -> CodeLaw:
         return HashingLaw(self.n_classes, self.n_buckets, count)

@@ -51,32 +51,39 @@ class CodeMechanism(RowMechanism):
         return Codes((self.n_classes,))
 
     def guarantee(self, unit: str | None = None) -> PrivacyGuarantee:
-        """Return the exact guarantee of one release."""
+        """Return the exact guarantee of one release.
+
+        Parameters
+        ----------
+        unit : str, default=None
+            What is protected; None means one value.
+        """
         return PrivacyGuarantee(self.exact_epsilon, unit=unit or self._unit, stated=self.epsilon, basis=self._basis)
 
 
 @dataclass(frozen=True)
 class CategoryMechanism(CodeMechanism):
-    """Base class of releases of arrays of the law of a category, whose one free count an epsilon chooses.
-
-    A single class is released unchanged, at epsilon 0, and has no law.
-    """
+    """Base class of releases of the law of a category, by its one free count; a single class has no law."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_classes > 1:
-            exact = self.exact_epsilon if self._count <= self._most_count else 0.0
-            check_representable(self.epsilon, exact, self._law_of(self._most_count).epsilon)
+            own, others, counted = self._odds
+            # The largest count of a law whose epsilon is above 0.
+            most = (counted * TWO_64 - 1) // (own + others)
+            exact = self.exact_epsilon if self._count <= most else 0.0
+            check_representable(self.epsilon, exact, self._law_of(most).epsilon)
 
     @property
     @abstractmethod
+    def _odds(self) -> tuple[int, int, int]:
+        """Numbers of true and of untrue answers, and how many of the untrue ones are counted."""
+
+    @cached_property
     def _count(self) -> int:
         """Number of 2^64 draws of an untrue answer, from the epsilon."""
-
-    @property
-    @abstractmethod
-    def _most_count(self) -> int:
-        """Largest count of a law whose epsilon is above 0."""
+        own, others, counted = self._odds
+        return least_count(self.epsilon, others, n_own=own, n_counted=counted)
 
     @abstractmethod
     def _law_of(self, count: int) -> CodeLaw:
@@ -97,7 +104,6 @@ class CategoryMechanism(CodeMechanism):
 
     @cached_property
     def exact_epsilon(self) -> float:
-        """The exact worst-case log-likelihood ratio of what is sampled, rounded up."""
         return self.law.epsilon if self.n_classes > 1 else 0.0
 
     @property
@@ -159,13 +165,9 @@ class RandomizedResponse(CategoryMechanism):
     released_dtype: ClassVar[np.dtype] = np.dtype(np.int64)
     _unit: ClassVar[str] = "label"
 
-    @cached_property
-    def _count(self) -> int:
-        return least_count(self.epsilon, self.n_classes - 1)
-
     @property
-    def _most_count(self) -> int:
-        return (TWO_64 - 1) // self.n_classes
+    def _odds(self) -> tuple[int, int, int]:
+        return 1, self.n_classes - 1, 1
 
     def _law_of(self, count: int) -> CodeLaw:
         return ResponseLaw(self.n_classes, count)
@@ -187,7 +189,13 @@ class RandomizedResponse(CategoryMechanism):
         return matrix
 
     def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """Return the natural log of the probability of each released code given each true code (broadcast)."""
+        """Return the natural log of the probability of each released code given each true code (broadcast).
+
+        Parameters
+        ----------
+        released, codes : array-like of int
+            Released and true codes.
+        """
         same = self._inside(released) == self._inside(codes)
         with np.errstate(divide="ignore"):
             kept, other = np.log([self.p, self.q])

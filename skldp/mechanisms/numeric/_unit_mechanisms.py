@@ -88,7 +88,13 @@ class UnitMechanism(RowMechanism):
         return worst_quadratic(*self.variance_coefficients)
 
     def bias(self, x: npt.ArrayLike) -> Floats:
-        """Return the mean of the released law minus x, from exact fractions: the rounding of probabilities."""
+        """Return the mean of the released law minus x, from exact fractions: the rounding of probabilities.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Numbers in [-1, 1].
+        """
         points = unit_values(x)
         exact = [float(self._mean(value) - Fraction(value)) for value in points.ravel().tolist()]
         return np.array(exact).reshape(points.shape)
@@ -146,7 +152,6 @@ class UnitLawMechanism(UnitMechanism):
 
     @property
     def loss_from_middle(self) -> float:
-        """The largest log-likelihood ratio of the law of any input to that of 0, rounded up, or more."""
         return log_ratio(*self._law.ratio_from_middle, in_doubles=True)
 
     @cached_property
@@ -191,7 +196,6 @@ class Duchi(UnitLawMechanism):
 
     @cached_property
     def integer_law(self) -> TwoAnswersLaw:
-        """The law of D."""
         return duchi(self.epsilon)
 
 

@@ -247,7 +247,7 @@ class PrivUnit(CapMechanism):
 
     @cached_property
     def device_law(self) -> ClosestLaw:
-        """The law that a device samples, of directions; see :meth:`closest_law`."""
+        """The law that a device samples, of directions."""
         return self.closest_law(self.n_features, 0)
 
     def closest_law(self, n_values: int, square_radius: int) -> ClosestLaw:
@@ -265,11 +265,23 @@ class PrivUnit(CapMechanism):
         return law
 
     def bias(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean release minus the direction: zero."""
+        """Return the mean release minus the direction: zero.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_values)
+            Rows.
+        """
         return np.zeros_like(as_numbers(values))
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Return the variance of every released coordinate, for rows `values` of any norm."""
+        """Return the variance of every released coordinate, for rows `values` of any norm.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_values)
+            Rows of any norm.
+        """
         squares = unit_rows(as_numbers(values)) ** 2
         along, across = self.second_moments()
         uniform = ~squares.any(axis=-1, keepdims=True)
@@ -280,11 +292,7 @@ class PrivUnit(CapMechanism):
 
         The second moments of released data are therefore an affine image of those of the clean directions,
         :math:`E[z z^\top] = (\text{along} - \text{across}) E[v v^\top] + \text{across}\, I`, which
-        :meth:`original_second_moment` inverts.
-
-        Returns
-        -------
-        along, across : float
+        ``original_second_moment`` inverts.
         """
         d, c, p = self.n_features, self.cap_probability, self.cap_threshold / 2.0**64
         inside = square_within(self.height, d)
@@ -297,7 +305,13 @@ class PrivUnit(CapMechanism):
         return (second_moment - across * np.eye(self.n_features)) / (along - across)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Return the log density of released rows given rows `values`, relative to the uniform law on the sphere."""
+        """Return the log density of released rows given rows `values`, relative to the uniform law on the sphere.
+
+        Parameters
+        ----------
+        outputs, values : ndarray of shape (n, n_values)
+            Released rows and true ones.
+        """
         directions = unit_rows(np.atleast_2d(as_numbers(values)))
         cosine = np.einsum("...j,...j->...", outputs, directions) / self.scale
         c, p = self.cap_probability, self.cap_threshold / 2.0**64
@@ -350,11 +364,9 @@ class PrivUnitBall(RowMechanism):
 
     @cached_property
     def domain(self) -> Ball:
-        """The ball of the radius."""
         return Ball(self.n_features, self.radius)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the release in d + 1 dimensions."""
         return self.sphere.guarantee()
 
     @cached_property
@@ -368,7 +380,6 @@ class PrivUnitBall(RowMechanism):
         return cast("np.ndarray", self.encode(values).rows - values)
 
     def variance(self, values: np.ndarray) -> np.ndarray:
-        """Return the variance of every released coordinate."""
         squares = (self.encode(as_numbers(values)).rows / self.radius) ** 2
         along, across = self.second_moments()
         return self.radius**2 * (along * squares + across * (1 - squares) - squares)
@@ -415,11 +426,9 @@ class ScaledRows(RowMechanism):
 
     @cached_property
     def domain(self) -> Box:
-        """The declared bounds."""
         return Box(self.low, self.high)
 
     def guarantee(self) -> PrivacyGuarantee:
-        """Return the guarantee of the mechanism of vectors."""
         return self.inner.guarantee()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:

@@ -68,7 +68,6 @@ class PrivUnitProducts(CapMechanism):
 
     @property
     def n_outputs(self) -> int:
-        """Number of products."""
         return self.n_features * (self.n_features + 1) // 2
 
     @property

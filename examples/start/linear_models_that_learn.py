@@ -1,10 +1,9 @@
 """
-===============================================
-Linear models that learn, and how many they ask
-===============================================
+Find out how many people a model needs
+======================================
 
-Released rows carry little information: at a protective epsilon, an ordinary regression on them predicts the mean.
-:class:`~skldp.PrivateLinearRegression` and :class:`~skldp.PrivateLogisticRegression` ask each person one question
+At a protective epsilon, an ordinary regression on released rows predicts the mean.
+:class:`~skldp.PrivateLinearRegression` and :class:`~skldp.PrivateLogisticRegression` ask each person for one report
 instead, made for the model, at the same exact epsilon of the same record with its target. This example shows how many
 people they need.
 """
@@ -36,7 +35,7 @@ from skldp.study import ReleasedRowsRegressor
 for category in (OutOfDomainWarning, SeededNoiseWarning):
     warnings.simplefilter("ignore", category)
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
-N_SEEDS = int(os.environ.get("SKLDP_SEEDS", "2"))
+N_SEEDS = int(os.environ.get("SKLDP_SEEDS", "4"))
 
 
 def friedman():
@@ -91,14 +90,14 @@ for name, (X, y, declared) in tables.items():
 # %%
 # How many people
 # ---------------
-# scikit-learn draws the learning curve of each epsilon. The models warn where the people are too few, which the figure
-# shows.
+# scikit-learn draws the learning curve of each epsilon, with the spread of ten splits. Models with too few people warn,
+# and the figure shows it.
 
 figure, axes = plt.subplots(1, len(tables), figsize=(6 * len(tables), 4.5), squeeze=False, layout="constrained")
 for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
     models = {f"epsilon {epsilon:g}": PrivateLinearRegression(epsilon, seed=0, **declared) for epsilon in EPSILONS}
     models["without privacy"] = LinearRegression()
-    splits = {"cv": ShuffleSplit(N_SEEDS, test_size=0.25, random_state=0), "train_sizes": np.geomspace(1 / 16, 1, 5)}
+    splits = {"cv": ShuffleSplit(10, test_size=0.25, random_state=0), "train_sizes": np.geomspace(1 / 16, 1, 5)}
     for label, model in models.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TooFewPeopleWarning)
@@ -115,12 +114,12 @@ for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
 # On tables with even columns, the loss of accuracy depends on one number that is known in advance: J,
 # :func:`skldp.learning.sufficiency`, computed from the number of people, the number of features, and epsilon. If the
 # target is linear in the features, the gap to the fit without privacy is about 1 / J of the explained variance. Skewed
-# columns and rare classes lose more: :func:`skldp.study.recommend` has the loss of the declared columns, or says that
+# columns and rare classes lose more: :func:`skldp.study.recommend` predicts the loss for declared columns, or says that
 # it is not known. With fewer people than :func:`skldp.learning.n_people_needed` the regression predicts the mean, and
 # the classifier the shares of the classes. Both warn.
 
 
-def gaps_of_regression(X, y, declared, n_people, protocol):
+def gaps_of_regression(X, y, declared, n_people):
     """Sufficiency and gap at each number of people and epsilon."""
     test = slice(len(y) - 8_000, None)
     clean = ReleasedRowsRegressor(None, LinearRegression(), **declared).fit(X[: test.start], y[: test.start])
@@ -130,9 +129,7 @@ def gaps_of_regression(X, y, declared, n_people, protocol):
             enough = sufficiency(n, X.shape[1], epsilon)
             if enough >= 8:
                 scores = [
-                    PrivateLinearRegression(epsilon, protocol=protocol, seed=seed, **declared)
-                    .fit(X[:n], y[:n])
-                    .score(X[test], y[test])
+                    PrivateLinearRegression(epsilon, seed=seed, **declared).fit(X[:n], y[:n]).score(X[test], y[test])
                     for seed in range(N_SEEDS)
                 ]
                 yield enough, (best - np.mean(scores)) / best
@@ -170,14 +167,13 @@ def design(n_features, n_people):
 
 SIZES = (2_000, 8_000, 32_000)
 points = {
-    f"{name}, {protocol}": list(gaps_of_regression(*table, SIZES, protocol))
-    for name, table in (tables | {f"design of {d}": design(d, 40_000) for d in (5, 20)}).items()
-    for protocol in ("rounds", "once")
+    name: list(gaps_of_regression(*table, SIZES))
+    for name, table in (tables | {f"{d} normal features": design(d, 40_000) for d in (5, 20)}).items()
 }
 points["three classes, 6 features"] = list(gaps_of_classification(6, SIZES))
 
 figure, ax = plt.subplots(figsize=(8, 5.5), layout="constrained")
-for (name, found), marker in zip(points.items(), "osD^vP*Xdph<>", strict=False):
+for (name, found), marker in zip(points.items(), "osD^vP", strict=False):
     # Where noise happened to help, there is no gap to draw.
     enough, gap = (np.array(column) for column in zip(*found, strict=True))
     ax.plot(enough, np.where(gap > 0, gap, np.nan), marker, ms=6, alpha=0.8, label=name)

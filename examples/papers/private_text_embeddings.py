@@ -1,6 +1,6 @@
 """
-Noise in fewer dimensions: the experiments of "Private release of text embedding vectors"
-=========================================================================================
+PRIVEMB: noise in fewer dimensions
+==================================
 
 Feyisetan and Kasiviswanathan (2021) project embeddings to fewer dimensions before they add multivariate Laplace noise
 (M2) and compare that with noise in all dimensions (M1). This script repeats their four experiments and the one of their
@@ -48,7 +48,7 @@ BETAS = (0.93, 0.66, 0.468)
 
 def data_file(name):
     """Path of a data set, or None where it is not there."""
-    beside = Path(sys.argv[0]).resolve().parents[1].parent / "shared" / "data"
+    beside = Path(sys.argv[0]).resolve().parents[3] / "shared" / "data"
     path = Path(os.environ.get("SKLDP_DATA", beside)) / name
     return path if path.exists() else None
 

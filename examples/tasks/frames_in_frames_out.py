@@ -1,6 +1,6 @@
 """
-Frames in, frames out
-=====================
+Keep pandas and polars frames
+=============================
 
 Private transformers keep column names and give pandas or polars frames when asked to.
 """

@@ -1,6 +1,6 @@
 """
-How many linear regressions may be asked of one person?
-=======================================================
+Realized loss: questions by linear regression
+=============================================
 
 A person's record x lies in [-1, 1]^9. An analyst asks linear regressions with random coefficients, each answered with
 epsilon = 0.1, until the person's filter refuses (Pan 2025, Section 6.1). Basic composition stops after 10 queries at a
@@ -8,9 +8,9 @@ budget of 1; the Bayesian filter looks at what the answers really gave away.
 
 .. code-block:: bash
 
-    python examples/realized_loss_linear.py                # a few runs
-    python examples/realized_loss_linear.py --runs 50      # as many as the paper
-    python examples/realized_loss_linear.py --runs 50 --group-size 10      # in groups (Appendix C), both extrema
+    python examples/papers/realized_loss_linear.py                # a few runs
+    python examples/papers/realized_loss_linear.py --runs 50      # as many as the paper
+    python examples/papers/realized_loss_linear.py --runs 50 --group-size 10      # in groups (Appendix C), both extrema
 """
 
 # %%

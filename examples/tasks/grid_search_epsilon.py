@@ -1,6 +1,6 @@
 """
-The smallest epsilon that is good enough
-========================================
+Search for the smallest sufficient epsilon
+==========================================
 
 A grid search with scikit-learn's default `refit` takes the best score, which is the largest epsilon. With
 ``refit=smallest_epsilon(0.02)`` it takes the smallest one whose mean score is within 0.02 of the best.

@@ -1,7 +1,6 @@
 """
-=======================
-Is the epsilon true?
-=======================
+Audit the epsilon of every mechanism
+====================================
 
 A guarantee is a claim about a program. An audit attacks the program: it releases two inputs many times, guesses
 the input from the output, and computes a lower bound on epsilon from the number of right guesses. A bound above the

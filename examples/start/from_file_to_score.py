@@ -1,6 +1,6 @@
 """
-From a file to a score in ten lines
-===================================
+Go from a file to a private model
+=================================
 
 Four files with categories, missing values, a numeric target or dates. Each function below goes from the file to a
 fitted model and its score, in at most ten lines.

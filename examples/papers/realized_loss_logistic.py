@@ -1,6 +1,6 @@
 """
-How many logistic regressions may be asked of one person?
-=========================================================
+Realized loss: questions by logistic regression
+===============================================
 
 As for linear regressions, with logistic ones (Pan 2025, Section 6.2). The paper draws ten coefficients from [-10, 10]
 without normalizing them, and reports a median of 21 accepted queries at a budget of 1. With such steep regressions no
@@ -9,8 +9,8 @@ coefficients as printed ("box"), and the same directions scaled to an L1 norm of
 
 .. code-block:: bash
 
-    python examples/realized_loss_logistic.py      # two runs of each
-    python examples/realized_loss_logistic.py --runs 50 --readings box --budgets 0.25 0.5 0.75 1
+    python examples/papers/realized_loss_logistic.py      # two runs of each
+    python examples/papers/realized_loss_logistic.py --runs 50 --readings box --budgets 0.25 0.5 0.75 1
 """
 
 # %%

@@ -1,6 +1,6 @@
 """
-Four health questions, sixteen outcomes
-=======================================
+Realized loss: four health questions
+====================================
 
 Three logistic regressions (heart disease, stroke, diabetes) and a truncated linear one (hours of sleep) are asked with
 epsilon = 1 each: basic composition charges 4. What an outcome really gives away is much less (Pan 2025, Section 6.3,
@@ -8,8 +8,8 @@ with the parameters of Table I). The figures of Appendix E lie 0.10 to 0.15 abov
 
 .. code-block:: bash
 
-    python examples/realized_loss_health.py             # to within 0.001
-    python examples/realized_loss_health.py --full      # to within 0.0001
+    python examples/papers/realized_loss_health.py             # to within 0.001
+    python examples/papers/realized_loss_health.py --full      # to within 0.0001
 
 With ``SKLDP_DATA`` set to a folder that holds ``pima-indians-diabetes.csv``, the diabetes regression is trained as
 well, and its people are asked. The section's tables of heart disease, stroke and sleep are not at hand.

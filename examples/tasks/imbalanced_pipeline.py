@@ -1,6 +1,6 @@
 """
-Private labels inside an imbalanced-learn pipeline
-==================================================
+Balance classes with private labels
+===================================
 
 A rare class, private labels, and a sampler that balances the classes: the labels are randomized first, later
 steps see only released labels.

@@ -1,13 +1,13 @@
 """
-The running examples: what eleven possible values give away
-===========================================================
+Realized loss: the paper's two small examples
+=============================================
 
 An object X has a value from 0 to 10. The question about X^i is answered 1 with probability 0.2 (x/10)^i + 0.4
 (Pan 2025, Examples 2 and 3). Every answer is ln(3/2)-LDP; what three answers really give away can be as little as one.
 
 .. code-block:: bash
 
-    python examples/realized_loss_running_examples.py
+    python examples/papers/realized_loss_running_examples.py
 """
 
 # %%

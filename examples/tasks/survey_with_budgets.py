@@ -1,6 +1,6 @@
 """
-A survey team asks the same people one regression after another
-===============================================================
+Ask the same people several questions
+=====================================
 
 Five teams each want to know one thing about the same 300 patients. Each has trained a regression on other, public data,
 and wants the mean of its predictions over these patients. Every patient has one privacy budget for all
@@ -8,7 +8,7 @@ answers, kept by name in a ledger that survives crashes, copies and cross-valida
 
 .. code-block:: bash
 
-    python examples/survey_with_budgets.py
+    python examples/tasks/survey_with_budgets.py
 """
 
 # %%

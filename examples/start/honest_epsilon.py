@@ -1,6 +1,6 @@
 """
-What is reachable at an honest epsilon
-======================================
+Compare scores over the exact epsilon
+=====================================
 
 Two tasks on 20,000 simulated people. Every epsilon below is exact: the worst-case log-likelihood ratio of everything
 that one person releases, features and target together. Values of at most 4 are green in the figure.
