@@ -152,7 +152,7 @@ class DayReader(Reader):
 
 
 class CodeReader(Reader):
-    """Reader of declared values as codes. Without a declared boolean, True is 1; with `text`, texts are any of these."""
+    """Reader of declared values as codes. Without a declared boolean, True is 1; `text` reads texts as any of these."""
 
     dtype = np.int64
 

@@ -169,7 +169,7 @@ def _date(days: float) -> datetime.date | None:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over reports of scores a, weights b and products; with `of_products`, the ends of a are those of products."""
+    """Sums over reports of scores a, weights b and products; with `of_products`, the ends of a are of products."""
 
     a: _Floats
     aa: _Floats
