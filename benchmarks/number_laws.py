@@ -15,6 +15,7 @@ import numpy as np
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,
     NUMERIC_MECHANISMS,
+    PrivUnitBox,
     best_mechanism,
     make_mechanism,
     mean_sampled_variance,
@@ -22,7 +23,6 @@ from skldp.mechanisms.numeric._bounded_features import (
     worst_sampled_variance,
 )
 from skldp.mechanisms.numeric._points import _SIZES, Points, _program
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 
 ALONE = [name for name in NUMERIC_MECHANISMS if name not in (*JOINT_MECHANISMS, "ldp_fl")]
 

@@ -29,9 +29,13 @@ from skldp.mechanisms.categorical._one_hot import (
     UnaryEncoding,
     best_categorical_mechanism,
 )
-from skldp.mechanisms.numeric._bounded_features import best_mechanism, mean_sampled_variance, worst_sampled_variance
+from skldp.mechanisms.numeric._bounded_features import (
+    PrivUnitBox,
+    best_mechanism,
+    mean_sampled_variance,
+    worst_sampled_variance,
+)
 from skldp.mechanisms.numeric._points import Points
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 from skldp.study import plan_survey
 

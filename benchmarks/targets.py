@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 from skldp import BoundsScaler, LabelPrivateRegressor, NumericPrivatizer, PrivUnitTransformer, TargetPrivatizer
 from skldp.exceptions import OutOfDomainWarning, SeededNoiseWarning
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 TARGETS = {

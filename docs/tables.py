@@ -15,7 +15,7 @@ from theory_figures import bit_flips, corrected_ratios
 from skldp import BitRandTransformer
 from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.mechanisms import FixedPoint, projected_dimension
-from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta
+from skldp.mechanisms.vector._projection import default_width, gordon_delta
 from skldp.papers import LabelLaplace
 
 

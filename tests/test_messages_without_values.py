@@ -50,7 +50,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     NumberOrMissing,
     make_mechanism,
 )
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnitBall, ScaledRows

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from skldp.laws._bits_of_codes import BitsOfCodes
+from skldp.laws._categories import BitsOfCodes
 from skldp.laws._integers import AnswerProducts, Answers, CodeLaw
 from skldp.mechanisms.categorical._frequency import project_onto_simplex
 from skldp.mechanisms.numeric._distribution import ascend

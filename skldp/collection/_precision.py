@@ -19,8 +19,7 @@ from skldp.collection._answer_scores import CellScores, StepScores
 from skldp.collection._survey_estimates import at_end
 from skldp.collection._survey_fields import bins_of, estimates_of, ramps_of
 from skldp.domains._column import Column
-from skldp.laws._bits_of_codes import SubsetLaw
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import ResponseLaw, SubsetLaw
 from skldp.mechanisms.numeric._distribution import quantile_knots
 
 _MOST_PEOPLE = 10**12

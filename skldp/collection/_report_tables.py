@@ -11,8 +11,7 @@ from skldp._value_labels import value_labels
 from skldp.client._policy import Policy
 from skldp.client._report_bytes import PolicyReport
 from skldp.collection._answer_scores import each, whole_answers
-from skldp.laws._bits_of_codes import BitsOfCodes, bits
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import BitsOfCodes, ResponseLaw, bits
 
 
 class ReportColumns(NamedTuple):

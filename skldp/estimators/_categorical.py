@@ -23,8 +23,7 @@ from skldp.estimators._validation import (
     input_names,
     validate_mixed,
 )
-from skldp.mechanisms._record import CategoricalRecord
-from skldp.mechanisms._shares import number_of_sampled_columns
+from skldp.mechanisms._record import CategoricalRecord, number_of_sampled_columns
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 

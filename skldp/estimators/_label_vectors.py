@@ -13,8 +13,7 @@ from skldp.estimators._class_codes import declared_values, decode, encode, learn
 from skldp.estimators._labels import LabelReleaser
 from skldp.estimators._validation import as_table
 from skldp.mechanisms._guarantee import PrivacyGuarantee
-from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms._shares import sampled_shares
+from skldp.mechanisms._record import MixedRecord, sampled_shares
 from skldp.mechanisms.categorical._frequency import FrequencyEstimate, estimate_frequencies
 from skldp.mechanisms.categorical._label_laws import LabelLaplaceVectorMechanism
 

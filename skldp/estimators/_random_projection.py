@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldp.estimators._base import LocalTransformer
 from skldp.estimators._validation import NumberRange, Seed, StrOptions, as_table
-from skldp.mechanisms.vector._projected_dimension import projected_dimension
 from skldp.mechanisms.vector._projected_release import SENSITIVITIES, ProjectedRelease
-from skldp.mechanisms.vector._projection import RandomProjection, square_of_prime
+from skldp.mechanisms.vector._projection import RandomProjection, projected_dimension, square_of_prime
 
 
 class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransformer):

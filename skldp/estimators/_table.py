@@ -22,8 +22,7 @@ from skldp.estimators._validation import (
     validate_finite,
     validate_mixed,
 )
-from skldp.mechanisms._record import MixedRecord
-from skldp.mechanisms._shares import number_of_sampled_columns, sampled_shares
+from skldp.mechanisms._record import MixedRecord, number_of_sampled_columns, sampled_shares
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS
 from skldp.mechanisms.numeric._bounded_features import JOINT_MECHANISMS, NUMERIC_MECHANISMS
 

@@ -30,7 +30,7 @@ from skldp.mechanisms.numeric._bounded_features import (
     best_mechanism,
     make_mechanism,
 )
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 
 _ON_BINS = {"bins": False, "unbiased_bins": True}
 _ALONE = set(NUMERIC_MECHANISMS) - set(JOINT_MECHANISMS)

@@ -12,12 +12,11 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from skldp._arrays import Floats
 from skldp.laws._integers import GroupLaw, uniform_below
 from skldp.laws._odds import TWO_64
 
-_Floats = npt.NDArray[np.float64]
 #: Largest number of numbers in a vector, and in all directions of a seed: seconds of a device.
 MOST_NUMBERS, MOST_DRAWN = 2**16, 2**28
 # Numbers of a direction are Gaussian in units of 2^-16, one of 1,024 for each power of two of the tail's probability.
@@ -32,9 +31,7 @@ _BLOCK = 1 << 20
 class ClosestLaw(GroupLaw):
     """Law of PrivUnit on random directions, `n_close` of them close (k-closest encoding, Isik et al., NeurIPS 2023)."""
 
-    # For `miss_count` of 2^64 words, the answer is uniform over the other directions, else over the close ones. A ball
-    # of `square_radius` 1 or `n_values` is lifted to the sphere by one more number; 0 is directions of vectors of any
-    # norm. Directions from a seed: Shah, Chen, Balle, Kairouz and Theis, AISTATS 2022 (MMRC).
+    # A `square_radius` of 0 is directions of vectors of any norm; a ball is lifted to the sphere by one more number.
 
     name: ClassVar[str] = "closest"
     version: ClassVar[int] = 4
@@ -76,7 +73,7 @@ class ClosestLaw(GroupLaw):
         order = np.argsort(-self.closeness(seed, places), kind="stable")
         return seed * n + int(order[rank])
 
-    def closeness(self, seed: int, places: Sequence[float]) -> _Floats:
+    def closeness(self, seed: int, places: Sequence[float]) -> Floats:
         """Return the cosines of a seed's directions with a vector, times its norm; shape (n_directions,)."""
         unit = np.rint(np.array(places, dtype=np.float64) * (_UNIT / math.sqrt(self.square_radius or 1)))
         if self.square_radius:
@@ -94,7 +91,7 @@ class ClosestLaw(GroupLaw):
         estimates: list[float] = self.rows([answer])[0].tolist()
         return estimates
 
-    def rows(self, answers: Sequence[int]) -> _Floats:
+    def rows(self, answers: Sequence[int]) -> Floats:
         rows = _gaussian_rows([divmod(answer, self.n_directions) for answer in answers], self.dimension)
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         return np.asarray(rows[:, : self.n_values] * (self.largest / norms)[:, None])
@@ -135,7 +132,7 @@ class ClosestLaw(GroupLaw):
         return n * scale * float(weights @ of_t / weights.sum())
 
 
-def _gaussian_rows(named: Sequence[tuple[int, int]], d: int) -> _Floats:
+def _gaussian_rows(named: Sequence[tuple[int, int]], d: int) -> Floats:
     """Return the vectors of seeds and numbers of directions, whole numbers, shape (n, d)."""
     data = b"".join(
         hashlib.shake_128(seed.to_bytes(8, "big") + number.to_bytes(8, "big")).digest(4 * d) for seed, number in named
@@ -150,7 +147,7 @@ def _gaussian_rows(named: Sequence[tuple[int, int]], d: int) -> _Floats:
 
 
 @lru_cache(maxsize=1)
-def _quantiles() -> _Floats:
+def _quantiles() -> Floats:
     """Return Gaussian quantiles in units of 2^-16, rounded, by exponent and the next bits of a tail's probability."""
     from statistics import NormalDist
 

@@ -120,8 +120,6 @@ def write_signs(up: Bools, magnitude: float, out: np.ndarray) -> None:
 class ThreeAnswersLaw(FewAnswersLaw):
     """Law of Three-Outputs, 0 minus, 1 zero, 2 plus: zero for ``zero - |x| * zero_lost`` of 2^64 words, then wrong."""
 
-    # The wrong sign has the next ``wrong - |x| * wrong_lost`` words. Products are rounded half to even.
-
     name: ClassVar[str] = "three_answers"
     n_answers = 3
     zero: int

@@ -3,7 +3,8 @@ r"""Base classes of integer laws, which a person's device samples.
 A law consists of integers: of a document of another party, or chosen for an epsilon. It computes their exact epsilon
 over all inputs, and raises ValueError for integers without one. A draw reads 64-bit words in order, so the same words
 give the same answer in every programming language. It uses integer arithmetic, and IEEE double precision for numbers.
-Mechanisms draw arrays. Everything that is known of an answer is a method of its law: no caller asks for its type.
+``client/FORMAT.md`` describes each draw; mechanisms draw arrays. Everything that is known of an answer is a method of
+its law: no caller asks for its type.
 """
 
 import math
@@ -391,14 +392,14 @@ def subset_of_rank(n: int, size: int, rank: int) -> list[int]:
 #: Module and class of each law by its name in documents, so that a device imports only the laws of its policies.
 LAWS = {
     "randomized_response": ("_categories", "ResponseLaw"),
-    "unary_encoding": ("_bits_of_codes", "UnaryLaw"),
+    "unary_encoding": ("_categories", "UnaryLaw"),
     "two_answers": ("_few_answers", "TwoAnswersLaw"),
     "three_answers": ("_few_answers", "ThreeAnswersLaw"),
     "lattice": ("_lattice", "LatticeLaw"),
     "mixture": ("_lattice", "MixtureLaw"),
-    "subset": ("_bits_of_codes", "SubsetLaw"),
+    "subset": ("_categories", "SubsetLaw"),
     "local_hashing": ("_hashing", "HashingLaw"),
-    "hadamard": ("_hadamard", "HadamardLaw"),
+    "hadamard": ("_hashing", "HadamardLaw"),
     "bins": ("_numbers", "BinsLaw"),
     "knots": ("_numbers", "KnotsLaw"),
     "points": ("_points_law", "PointsLaw"),

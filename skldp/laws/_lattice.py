@@ -23,9 +23,6 @@ VARIANTS = ("pm", "sub", "opt", "square_wave")
 class LatticeLaw(UnitLaw):
     """Piecewise law: cells of weight `base`, with `extra` in an interval around x. The answer is a cell's number."""
 
-    # A word without its lowest bit is redrawn until it is below n_cells * base + n_inner * extra. Cells are
-    # 2**step_exponent wide, and the middle one is at 0.
-
     name: ClassVar[str] = "lattice"
     n_cells: int
     n_inner: int

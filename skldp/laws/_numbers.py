@@ -338,9 +338,6 @@ def _sign_threshold(x: Floats) -> Words:
 class SampledLaw(GroupLaw):
     """Law of a uniform sample of a record's numbers. The highest digit of the answer is the rank of the sample."""
 
-    # The rank is the sum of binom(i-th chosen position from 0, i), i from 1. One answer per sampled number in order of
-    # position follows, or one answer for all.
-
     name: ClassVar[str] = "sampled"
     n_sampled: int
     of_sampled: UnitLaw | GroupLaw

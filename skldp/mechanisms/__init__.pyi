@@ -10,7 +10,7 @@ from skldp.mechanisms.categorical._randomized_response import RandomizedResponse
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._unit_mechanisms import Piecewise
 from skldp.mechanisms.vector._privunit import PrivUnit
-from skldp.mechanisms.vector._projected_dimension import projected_dimension
+from skldp.mechanisms.vector._projection import projected_dimension
 
 __all__ = [
     "Column",

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from skldp.laws._bits_of_codes import UnaryLaw
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import ResponseLaw, UnaryLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._lattice import LatticeLaw, MixtureLaw
 from skldp.laws._numbers import SignsLaw, n_agreeing
@@ -34,9 +33,8 @@ from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip
 from skldp.mechanisms.categorical._label_laws import RandomizedResponseWithPrior
 from skldp.mechanisms.categorical._randomized_response import CategoryMechanism
 from skldp.mechanisms.numeric._additive import Laplace
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, PrivUnitBox
+from skldp.mechanisms.numeric._points import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import UnitLawMechanism
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall, ScaledRows
 from skldp.shuffle._shuffle_bounds import MOST_EPSILON, BlanketLaw

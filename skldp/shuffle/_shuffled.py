@@ -14,17 +14,18 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._rows import RowMechanism
 from skldp.shuffle._blanket_laws import pair_laws
 from skldp.shuffle._shuffle_bounds import (
+    MOST_COUNTED,
     MOST_EPSILON,
     MOST_PEOPLE,
     BlanketLaw,
     LossLattice,
     Measure,
+    TwoAnswers,
     any_law,
     shuffled_delta,
     shuffled_epsilon,
     sum_of_copies,
 )
-from skldp.shuffle._two_answers import MOST_COUNTED, TwoAnswers
 
 # Number of points of the grid of one round's privacy losses, up to a negligible delta.
 _LOSSES = 96

@@ -149,9 +149,9 @@ def test_an_interrupt_while_a_call_is_undone_leaves_no_half_of_it(postgres_url, 
             raise KeyboardInterrupt
         return execute(self, text, *arguments)
 
-    execute = postgres_store._Statements.execute
+    execute = postgres_store._Statements.executemany
     with monkeypatch.context() as patched:
-        patched.setattr(postgres_store._Statements, "execute", execute_and_interrupt)
+        patched.setattr(postgres_store._Statements, "executemany", execute_and_interrupt)
         with pytest.raises(KeyboardInterrupt):
             ledger.answer(linear(1), ["a"], ones)
     assert left == []

@@ -9,9 +9,9 @@ from scipy.stats import binom
 from skldp.accounting import shuffled
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi
-from skldp.shuffle import _two_answers
+from skldp.shuffle import _shuffle_bounds
 from skldp.shuffle._blanket_laws import pair_laws
-from skldp.shuffle._two_answers import TwoAnswers
+from skldp.shuffle._shuffle_bounds import TwoAnswers
 
 
 def law_of_sum(chances):
@@ -74,7 +74,7 @@ def test_the_figure_is_at_most_two_hundredths_above_the_exact_one(kind, epsilon,
 
 def test_transforms_and_direct_sums_agree(monkeypatch):
     direct = shuffled(Duchi(2.0), 3_000, 1e-6).epsilon
-    monkeypatch.setattr(_two_answers, "_DIRECT", 1)
+    monkeypatch.setattr(_shuffle_bounds, "_DIRECT", 1)
     transformed = shuffled(Duchi(2.0), 3_000, 1e-6).epsilon
     assert direct == pytest.approx(transformed, rel=1e-6)
     # The error of the transform is counted.

@@ -6,17 +6,15 @@ import struct
 from pathlib import Path
 
 from skldp.client import Field, Policy, VectorField
-from skldp.laws._bits_of_codes import SubsetLaw
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import ResponseLaw, SubsetLaw
 from skldp.laws._closest_law import ClosestLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
-from skldp.laws._hadamard import HadamardLaw
-from skldp.laws._hashing import HashingLaw
+from skldp.laws._hashing import HadamardLaw, HashingLaw
 from skldp.laws._numbers import BinsLaw, BitsLaw, KnotsLaw, SampledLaw
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotHadamard, OneHotLocalHashing, SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs
 
 VECTORS = Path(__file__).parent / "vectors.json"

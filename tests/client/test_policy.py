@@ -15,7 +15,7 @@ from skldp._documents import canonical_text, digest
 from skldp.client import DeviceLedger, Field, Policy
 from skldp.client._report_bytes import pack
 from skldp.exceptions import BudgetExhaustedError
-from skldp.laws._bits_of_codes import UnaryLaw
+from skldp.laws._categories import UnaryLaw
 from skldp.mechanisms import Column, RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, HybridThreeOutputs, ThreeOutputs

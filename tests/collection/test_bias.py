@@ -17,7 +17,7 @@ from skldp.laws._numbers import SampledLaw
 from skldp.mechanisms import Column, Piecewise, bitrand
 from skldp.mechanisms.categorical._one_hot import CATEGORICAL_MECHANISMS, make_categorical_mechanism
 from skldp.mechanisms.numeric._bounded_features import NUMERIC_MECHANISMS, make_mechanism
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid, HybridThreeOutputs, SquareWave
 
 N = 1_000_000

@@ -10,7 +10,7 @@ from skldp.collection._answer_scores import CodeScores
 from skldp.mechanisms import Column, bitrand
 from skldp.mechanisms.categorical._one_hot import SubsetSelection
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import DuchiVector, Hybrid
 
 N_CODES = 11

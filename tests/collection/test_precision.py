@@ -11,10 +11,8 @@ from skldp import Collector
 from skldp.client import Field, Policy
 from skldp.mechanisms import Column, Piecewise, RandomizedResponse, bitrand
 from skldp.mechanisms.categorical._one_hot import OneHotLocalHashing, SubsetSelection, UnaryEncoding
-from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._points import Points
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, PrivUnitBox
+from skldp.mechanisms.numeric._points import Points, ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import Duchi, DuchiVector, Hybrid, SquareWave, ThreeOutputs
 from skldp.study import plan_survey
 

@@ -12,7 +12,7 @@ from skldp.laws._categories import ResponseLaw
 from skldp.laws._integers import law_from_dict
 from skldp.laws._numbers import PLACES, BinsLaw, BitsLaw, KnotsLaw
 from skldp.mechanisms import bitrand
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 
 POINTS = [-1.0, -0.9999, -0.5, -1e-9, 0.0, 0.3, 0.5, 1.0]
 PRIORS = [None, (0.1, 0.4, 0.3, 0.2)]

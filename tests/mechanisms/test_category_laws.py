@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from laws import hadamard, hashing
 
-from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
-from skldp.laws._categories import ResponseLaw
-from skldp.laws._hadamard import HadamardLaw
-from skldp.laws._hashing import HashingLaw
+from skldp.laws._categories import ResponseLaw, SubsetLaw, UnaryLaw
+from skldp.laws._hashing import HadamardLaw, HashingLaw
 from skldp.laws._integers import law_from_dict, uniform_below, uniform_subset
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms.categorical._one_hot import SubsetSelection, UnaryEncoding

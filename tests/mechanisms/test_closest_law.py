@@ -11,7 +11,7 @@ from scipy.stats import norm
 from skldp.laws._closest_law import ClosestLaw, _gaussian_rows, _quantiles
 from skldp.laws._integers import law_from_dict
 from skldp.mechanisms import PrivUnit
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
+from skldp.mechanisms.numeric._bounded_features import PrivUnitBox
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 TWO_64 = 2**64

@@ -7,8 +7,8 @@ import pytest
 from laws import THRESHOLD, ScriptedNoise, chi_square_pvalue, ks_pvalue, seeded
 from scipy import stats
 
-from skldp.mechanisms.numeric import _discrete_noise as discrete_noise
-from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
+from skldp.mechanisms.numeric import _additive as discrete_noise
+from skldp.mechanisms.numeric._additive import discrete_gaussian, discrete_laplace
 
 
 def slow_everywhere(monkeypatch):

@@ -8,8 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from skldp.laws._bits_of_codes import UnaryLaw
-from skldp.laws._categories import ResponseLaw
+from skldp.laws._categories import ResponseLaw, UnaryLaw
 from skldp.laws._few_answers import ThreeAnswersLaw, TwoAnswersLaw
 from skldp.laws._integers import LAWS, IntegerLaw, law_from_dict, secure_words, words_of
 from skldp.laws._lattice import LatticeLaw, MixtureLaw

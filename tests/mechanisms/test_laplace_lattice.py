@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from laws import THRESHOLD, chi_square_pvalue, seeded
 from scipy import integrate, stats
 
-from skldp.mechanisms.vector import _laplace_lattice as lattice
+from skldp.mechanisms.vector import _multivariate_laplace as lattice
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 
 SCALE = Fraction(2) ** 14

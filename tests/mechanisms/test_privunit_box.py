@@ -9,12 +9,12 @@ from skldp.mechanisms import noise_from
 from skldp.mechanisms.numeric._bounded_features import (
     NUMERIC_MECHANISMS,
     BoundedFeatures,
+    PrivUnitBox,
     best_mechanism,
     make_mechanism,
     number_of_sampled_features,
     worst_sampled_variance,
 )
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 

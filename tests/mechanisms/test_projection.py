@@ -19,14 +19,14 @@ from scipy import sparse, stats
 from skldp.mechanisms._noise import noise_from
 from skldp.mechanisms.vector import _projection as module
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
-from skldp.mechanisms.vector._projected_dimension import (
+from skldp.mechanisms.vector._projected_release import ProjectedRelease
+from skldp.mechanisms.vector._projection import (
+    RandomProjection,
     default_width,
     gordon_delta,
     projected_dimension,
     union_delta,
 )
-from skldp.mechanisms.vector._projected_release import ProjectedRelease
-from skldp.mechanisms.vector._projection import RandomProjection
 
 KINDS = ["gaussian", "sparse", "orthonormal"]
 

@@ -20,8 +20,8 @@ from scipy.optimize import linprog
 
 from skldp.accounting import shuffled
 from skldp.mechanisms import RandomizedResponse, noise_from
-from skldp.mechanisms.numeric import _response_on_bins as choice
-from skldp.mechanisms.numeric._response_on_bins import (
+from skldp.mechanisms.numeric import _points as choice
+from skldp.mechanisms.numeric._points import (
     ResponseOnBins,
     best_bins,
     best_knots,

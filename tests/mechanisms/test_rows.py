@@ -41,7 +41,7 @@ from skldp.mechanisms.categorical._one_hot import (
     UnaryEncoding,
 )
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures, NumberOrMissing
-from skldp.mechanisms.numeric._response_on_bins import ResponseOnBins
+from skldp.mechanisms.numeric._points import ResponseOnBins
 from skldp.mechanisms.numeric._unit_mechanisms import (
     Duchi,
     DuchiVector,

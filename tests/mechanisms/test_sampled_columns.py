@@ -14,8 +14,13 @@ from laws import seeded
 from skldp.domains._columns import Columns
 from skldp.domains._domain import Codes
 from skldp.mechanisms import Column, estimate_frequencies
-from skldp.mechanisms._record import CategoricalRecord, MixedRecord
-from skldp.mechanisms._shares import automatic_n_asked, number_of_sampled_columns, sampled_shares
+from skldp.mechanisms._record import (
+    CategoricalRecord,
+    MixedRecord,
+    automatic_n_asked,
+    number_of_sampled_columns,
+    sampled_shares,
+)
 from skldp.mechanisms.categorical._one_hot import OneHotRandomizedResponse
 from skldp.shuffle._blanket_laws import pair_laws
 from tests.laws import THRESHOLD, chi_square_pvalue

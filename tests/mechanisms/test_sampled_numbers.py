@@ -12,10 +12,9 @@ from laws import Coin, OneDraw, ScriptedNoise, assert_is_the_guarantee, interval
 from skldp.laws import _few_answers
 from skldp.laws._odds import log_ratio
 from skldp.mechanisms._noise import Noise, RowNoise
-from skldp.mechanisms.numeric import _discrete_noise as discrete_noise
-from skldp.mechanisms.numeric._additive import Gaussian, Laplace
+from skldp.mechanisms.numeric import _additive as discrete_noise
+from skldp.mechanisms.numeric._additive import Gaussian, Laplace, discrete_gaussian, discrete_laplace
 from skldp.mechanisms.numeric._bounded_features import BoundedFeatures
-from skldp.mechanisms.numeric._discrete_noise import discrete_gaussian, discrete_laplace
 from skldp.mechanisms.numeric._unit_mechanisms import (
     Duchi,
     DuchiVector,

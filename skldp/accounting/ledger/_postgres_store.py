@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from skldp.accounting.ledger import _store as store
 from skldp.accounting.ledger._lock_file import EMPTY, Head
-from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection
+from skldp.accounting.ledger._records import SCHEMA_VERSION, TABLES, VIEWS, Connection, insert
 from skldp.accounting.ledger._store import ConflictError, LedgerStore, never_close
 from skldp.exceptions import LedgerError
 
@@ -231,7 +231,8 @@ class PostgresStore(LedgerStore):
             for statement in create_statements(schema):
                 session.exec_driver_sql(statement)
             connection = _Statements(session, self._sql.text)
-            _write_version(connection)
+            version = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
+            insert(connection, VERSIONS, [version])
             store.write_first_settings(connection, settings)
         session.commit()
 
@@ -295,11 +296,6 @@ class PostgresStore(LedgerStore):
             raise self.error("was removed while it was open; nothing more is recorded.")
         (version,) = connection.execute(f"SELECT MAX(version) FROM {VERSIONS}").fetchone()
         self._check_version(version)
-
-
-def _write_version(connection: _Statements) -> None:
-    entry = {"version": SCHEMA_VERSION, "time": datetime.now(UTC).isoformat(timespec="seconds")}
-    connection.execute(f"INSERT INTO {VERSIONS} (version, time) VALUES (:version, :time)", entry)
 
 
 def _set_up_session(driver_connection: Any, _: Any) -> None:

@@ -101,20 +101,12 @@ _OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
               AND r.release <= :until AND a.person BETWEEN :low AND :high ORDER BY r.release"""
 _OF_CALL = "SELECT release, request FROM releases WHERE tenant = :tenant AND call = :mark"
 _ANSWERED = "SELECT person FROM recorded WHERE release = :release"
-_WRITE_QUERY = "INSERT INTO queries (query, key, content) VALUES (:query, :key, :content)"
-_WRITE_PERSON = "INSERT INTO people (person, identity) VALUES (:person, :identity)"
-_WRITE_ANSWER = "INSERT INTO answers (release, person, output) VALUES (:release, :person, :output)"
 _KEPT = "SELECT person, sealed FROM recorded_rows WHERE release = :release"
-_WRITE_KEPT = "INSERT INTO kept (release, person, sealed) VALUES (:release, :person, :sealed)"
-_WRITE_SALT = "INSERT INTO salts (release, salt) VALUES (:release, :salt)"
 # In the order in which the chain hashes them.
 _COLUMNS = (
     "release", "query", "time", "asked", "answered", "served", "refused", "people",
     "tenant", "call", "request", "digest",
 )  # fmt: skip
-_WRITE_RELEASE = (
-    f"INSERT INTO releases ({', '.join(_COLUMNS)}, chain) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}, :chain)"
-)
 
 
 # Errors raised by content in an invalid format.
@@ -172,15 +164,22 @@ class RecordedRelease:
     sealed: Sequence[str] = ()
 
 
+def insert(connection: Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Append rows of the same columns to a table."""
+    if rows:
+        columns, values = ", ".join(rows[0]), ", ".join(f":{name}" for name in rows[0])
+        connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({values})", rows)
+
+
 def write_release(
     connection: Connection, release: RecordedRelease, query: Query, *, n_people: int, chain: str, tenant: str
 ) -> str:
     """Write a release with its new query and people."""
     number = {"query": release.query_number}
     if not connection.execute("SELECT 1 FROM queries WHERE query = :query", number).fetchall():
-        connection.execute(_WRITE_QUERY, number | {"key": query.key, "content": query.to_json()})
+        insert(connection, "queries", [number | {"key": query.key, "content": query.to_json()}])
     people = enumerate(map(json.dumps, release.new_people), start=n_people)
-    connection.executemany(_WRITE_PERSON, [{"person": person, "identity": identity} for person, identity in people])
+    insert(connection, "people", [{"person": person, "identity": identity} for person, identity in people])
     # SQLite appends rows that are sorted by key.
     order = np.argsort(release.numbers)
     numbers, outputs = release.numbers[order], release.outputs[order]
@@ -191,14 +190,13 @@ def write_release(
     counts = (release.asked, len(numbers), release.served, release.refused, n_people + len(release.new_people))
     entry = (release.number, release.query_number, time, *counts, tenant, release.mark, release.request, digest.value)
     link = ChainLink(chain, [query.key, *entry], release.new_people)
-    connection.execute(_WRITE_RELEASE, dict(zip(_COLUMNS, entry, strict=True)) | {"chain": link.value})
-    connection.execute(_WRITE_SALT, {"release": release.number, "salt": salt})
+    insert(connection, "releases", [dict(zip(_COLUMNS, entry, strict=True)) | {"chain": link.value}])
+    own = {"release": release.number}
+    insert(connection, "salts", [own | {"salt": salt}])
     answers = zip(numbers.tolist(), outputs.tolist(), strict=True)
-    rows = [{"release": release.number, "person": person, "output": output} for person, output in answers]
-    connection.executemany(_WRITE_ANSWER, rows)
+    insert(connection, "answers", [own | {"person": person, "output": output} for person, output in answers])
     kept = zip(release.numbers.tolist(), release.sealed, strict=True) if release.sealed else ()
-    rows = [{"release": release.number, "person": person, "sealed": sealed} for person, sealed in kept]
-    connection.executemany(_WRITE_KEPT, rows)
+    insert(connection, "kept", [own | {"person": person, "sealed": sealed} for person, sealed in kept])
     return link.value
 
 
@@ -279,10 +277,8 @@ def recorded_rows(connection: Connection, release: int) -> dict[int, str]:
 _RELEASES_OF_PERSON = """SELECT r.release FROM releases r CROSS JOIN recorded a
                 WHERE a.release = r.release AND a.person = :person AND r.answered > 0 ORDER BY r.release"""
 _OTHER_ANSWERS = "SELECT person, output FROM recorded WHERE release = :release AND person <> :person ORDER BY person"
-_WRITE_ERASURE = "INSERT INTO erasures (release, person, erasure, digest) VALUES (:release, :person, :erasure, :digest)"
-_ERASE_ANSWER = "DELETE FROM answers WHERE release = :release AND person = :person"
-_ERASE_KEPT = "DELETE FROM kept WHERE release = :release AND person = :person"
-_ERASE_SALT = "DELETE FROM salts WHERE release = :release"
+_OF_RELEASE = "release = :release"
+_OF_PERSON = f"{_OF_RELEASE} AND person = :person"
 
 
 class Erased(NamedTuple):
@@ -310,12 +306,12 @@ def erasable(connection: Connection, person: int) -> tuple[list[Erased], str]:
 
 def erase_rows(connection: Connection, erased: Sequence[Erased], erasure: int) -> None:
     """Erase answers; call this after writing the erasure's release."""
-    rows = [one._asdict() | {"erasure": erasure} for one in erased]
-    connection.executemany(_WRITE_ERASURE, rows)
-    connection.executemany(_ERASE_ANSWER, rows)
-    connection.executemany(_ERASE_KEPT, rows)
-    connection.executemany(_ERASE_SALT, rows)
-    connection.executemany(_WRITE_SALT, rows)
+    rows = [{"release": one.release, "person": one.person} for one in erased]
+    digests = [own | {"erasure": erasure, "digest": one.digest} for own, one in zip(rows, erased, strict=True)]
+    insert(connection, "erasures", digests)
+    for table, key in ("answers", _OF_PERSON), ("kept", _OF_PERSON), ("salts", _OF_RELEASE):
+        connection.executemany(f"DELETE FROM {table} WHERE {key}", rows)
+    insert(connection, "salts", [{"release": one.release, "salt": one.salt} for one in erased])
 
 
 def hash_of_erased(rows: Sequence[tuple[int, int, str]]) -> str:

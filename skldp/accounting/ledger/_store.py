@@ -20,14 +20,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from skldp._documents import read_json
 from skldp.accounting.ledger._lock_file import EMPTY, Head
-from skldp.accounting.ledger._records import SCHEMA_VERSION, Connection
+from skldp.accounting.ledger._records import SCHEMA_VERSION, Connection, insert
 from skldp.exceptions import LedgerError
 
 MEMORY = ":memory:"
 # Time to wait for another process's transaction before raising.
 BUSY_SECONDS = 120.0
 
-WRITE_SETTING = "INSERT INTO settings (name, value, seal) VALUES (:name, :value, :seal)"
 _CHAIN_OF = "SELECT chain FROM releases WHERE release = :release"
 _HEAD = re.compile(r"(0|[1-9][0-9]{0,17}) ([0-9a-f]{64})")
 _LAST = "SELECT release, chain FROM releases ORDER BY release DESC LIMIT 1"
@@ -191,7 +190,7 @@ class LedgerStore(ABC):
     def _add_settings(self, connection: Connection, wanted: dict[str, Any]) -> None:
         """Write missing settings within a transaction."""
         new = {name: value for name, value in wanted.items() if name not in self.settings}
-        connection.executemany(WRITE_SETTING, sealed_rows(self.settings["token"], new))
+        insert(connection, "settings", sealed_rows(self.settings["token"], new))
         self.settings, self._setting_rows = self.settings | new, []
 
     def _check_record(self, connection: Connection, token: str | None, remembered: Head) -> None:
@@ -245,7 +244,7 @@ def sealed_rows(token: str, settings: dict[str, Any]) -> list[dict[str, str]]:
 def write_first_settings(connection: Connection, settings: dict[str, Any]) -> None:
     """Write the settings of a new ledger, with a new token."""
     token = secrets.token_hex(16)
-    connection.executemany(WRITE_SETTING, sealed_rows(token, {"token": token, **settings}))
+    insert(connection, "settings", sealed_rows(token, {"token": token, **settings}))
 
 
 def retry_on_conflict(

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice
-from skldp.laws._bits_of_codes import SubsetLaw, UnaryLaw
-from skldp.laws._hadamard import HadamardLaw
-from skldp.laws._hashing import MOST_BUCKETS, HashingLaw
+from skldp.laws._categories import SubsetLaw, UnaryLaw
+from skldp.laws._hashing import MOST_BUCKETS, HadamardLaw, HashingLaw
 from skldp.laws._integers import CodeLaw, is_prime
 from skldp.laws._odds import TWO_64, least_count
 from skldp.mechanisms._noise import Noise
@@ -180,9 +179,6 @@ class OneHotHadamard(OneHotMechanism):
 @dataclass(frozen=True)
 class OneHotLocalHashing(OneHotMechanism):
     """Optimized local hashing (Wang et al., USENIX Security 2017, Section 4.4) with linear hash functions."""
-
-    # h_a(x) = sum a_i x_i mod g over digits to a prime g next to e^epsilon + 1; c = (g^(m - 1) - 1) / (g^m - 1) of all
-    # map two categories to one bucket (Carter and Wegman, 1979; Feldman et al., ICML 2022).
 
     _most_classes: ClassVar[int | None] = 2**20
 

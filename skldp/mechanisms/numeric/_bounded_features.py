@@ -2,7 +2,7 @@ r"""Rows of numbers within declared bounds, numbers that may be missing, and the
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -33,17 +33,18 @@ from skldp.mechanisms._rows import RowMechanism, SampledFeatures, Workspace
 from skldp.mechanisms.categorical._frequency import unbiased_share
 from skldp.mechanisms.numeric._additive import Gaussian, Laplace
 from skldp.mechanisms.numeric._points import Points
-from skldp.mechanisms.numeric._privunit_box import PrivUnitBox
 from skldp.mechanisms.numeric._unit_mechanisms import (
     Duchi,
     DuchiVector,
     Hybrid,
     HybridThreeOutputs,
+    JointMechanism,
     Piecewise,
     SquareWave,
     ThreeOutputs,
     UnitMechanism,
 )
+from skldp.mechanisms.vector._privunit import PrivUnitBall
 
 # Rows stay in single precision if centres are at most this many half-widths, and half-widths are in this range.
 _NEAR = 4.0
@@ -170,6 +171,48 @@ class BoundedFeatures(SampledFeatures):
         return bool((near & (self.radius > _SINGLE_RADII[0]) & (self.radius < _SINGLE_RADII[1])).all())
 
 
+@dataclass(frozen=True)
+class PrivUnitBox(JointMechanism):
+    """Several numbers in [-1, 1], released by PrivUnit as one vector of the ball of radius sqrt(d) around their box."""
+
+    # With second moments a along and b across a direction, the variance of a value x is d b + (a - b - 1) x^2; a - b is
+    # 1 but for a billionth. The guarantee is PrivUnit's: proved for the law of real numbers, not from integers.
+
+    _fewest: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        if self.n_values == 1:
+            raise ValueError("PrivUnit needs at least two numbers in a row; got n_features = 1.")
+        super().__post_init__()
+
+    @cached_property
+    def inner(self) -> PrivUnitBall:
+        return PrivUnitBall(int(self.n_values), float(self.epsilon), math.sqrt(self.n_values))
+
+    @cached_property
+    def device_law(self) -> IntegerLaw:
+        return self.inner.sphere.closest_law(self.n_outputs, self.n_outputs)
+
+    @property
+    def exact_epsilon(self) -> float:
+        return self.inner.guarantee().epsilon
+
+    def guarantee(self) -> PrivacyGuarantee:
+        return self.inner.guarantee()
+
+    @cached_property
+    def variance_coefficients(self) -> tuple[float, float, float]:
+        along, across = self.inner.second_moments()
+        return self.n_values * across, 0.0, along - across - 1
+
+    def _draw_numbers(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
+        shape = (-1, self.n_outputs)
+        self.inner._draw(x.reshape(shape), noise, out.reshape(shape), Workspace())
+
+    def _mean(self, x: float) -> Fraction:
+        return Fraction(x)
+
+
 _ALONE: dict[str, Callable[[float], UnitMechanism]] = {
     "duchi": Duchi,
     "three_outputs": ThreeOutputs,
@@ -258,6 +301,7 @@ def _error(mechanism: UnitMechanism, n_features: int, n_sampled: int, prior: tup
     return worst_sampled_variance(mechanism, n_features, n_sampled)
 
 
+_UNIT_COLUMN = Column(-1, 1, missing="category")
 # The parts of epsilon at which the mechanism of a number that may be missing is tried.
 _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 
@@ -288,8 +332,7 @@ class NumberOrMissing(RowMechanism):
     def of(cls, values: Column, epsilon: float, mechanism: str = "best") -> "NumberOrMissing":
         """Make the one with the least variance at an epsilon."""
         check_epsilon(epsilon)
-        unit, told, hidden = _least_variance(float(epsilon), mechanism)
-        return cls(values, unit, told, hidden, stated=float(epsilon))
+        return replace(_least_variance(float(epsilon), mechanism), values=values, stated=float(epsilon))
 
     @property
     def domain(self) -> Column:
@@ -318,12 +361,19 @@ class NumberOrMissing(RowMechanism):
     @cached_property
     def exact_epsilon(self) -> float:
         """The worst-case log-likelihood ratio of what is sampled, rounded up."""
-        return _loss(self.unit, self.told_count, self.hidden_count)
+        told, hidden = self.told_count, self.hidden_count
+        # Of a number and a missing one, of two numbers behind a coin, and of two numbers.
+        of_numbers = Fraction(log_ratio(TWO_64 - hidden, TWO_64 - told)) + Fraction(self.unit.loss_from_middle)
+        return max(log_ratio(told, hidden), round_up(of_numbers), self.unit.exact_epsilon)
 
     @property
     def worst_variance(self) -> float:
         """The largest variance of the number's unbiased estimate, in half widths, and of the bit's, together."""
-        return _variance(self.unit, self.told_probability, self.hidden_probability)
+        constant, linear, square = self.unit.variance_coefficients
+        # A number is kept with probability 1 - q and divided by it, else 0; a missing one has a smaller variance.
+        told, hidden, kept = self.told_probability, self.hidden_probability, 1 - self.hidden_probability
+        of_number = worst_quadratic(constant / kept, linear / kept, (1 + square) / kept - 1)
+        return of_number + max(told * (1 - told), hidden * kept) / (told - hidden) ** 2
 
     def guarantee(self) -> PrivacyGuarantee:
         basis = "a number or that it is missing; exact, from the sampled integers"
@@ -347,23 +397,9 @@ class NumberOrMissing(RowMechanism):
         out[np.where(missing, told, hidden)] = np.nan
 
 
-def _loss(unit: UnitMechanism, told: int, hidden: int) -> float:
-    """Return the largest log-likelihood ratio of two records: both numbers, or one or both missing."""
-    of_numbers = Fraction(log_ratio(TWO_64 - hidden, TWO_64 - told)) + Fraction(unit.loss_from_middle)
-    return max(log_ratio(told, hidden), round_up(of_numbers), unit.exact_epsilon)
-
-
-def _variance(unit: UnitMechanism, told: float, hidden: float) -> float:
-    constant, linear, square = unit.variance_coefficients
-    # A number is kept with probability 1 - q and divided by it, else 0; a missing one has a smaller variance.
-    kept = 1 - hidden
-    of_number = worst_quadratic(constant / kept, linear / kept, (1 + square) / kept - 1)
-    return of_number + max(told * (1 - told), hidden * kept) / (told - hidden) ** 2
-
-
 @lru_cache(maxsize=4096)
-def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]:
-    """Return the number's mechanism and the two counts of missing numbers with the least variance."""
+def _least_variance(epsilon: float, name: str) -> NumberOrMissing:
+    """Return the mechanism of a number in [-1, 1], or none, with the least variance."""
     # A larger epsilon does not improve the number, and would leave nothing to the bit.
     epsilon, found = min(epsilon, LARGEST_EPSILON), []
     for part in _PARTS:
@@ -374,12 +410,13 @@ def _least_variance(epsilon: float, name: str) -> tuple[UnitMechanism, int, int]
         both = [best_mechanism(share, 1)[1], make_mechanism("duchi", share)]
         for unit in both if name == "best" else [make_mechanism(name, share)]:
             told, hidden = _counts(epsilon, unit)
-            if 0 < hidden < told and _loss(unit, told, hidden) <= epsilon:
-                found.append((_variance(unit, told / TWO_64, hidden / TWO_64), unit, told, hidden))
+            if 0 < hidden < told:
+                found.append(NumberOrMissing(_UNIT_COLUMN, unit, told, hidden, stated=epsilon))
+    found = [one for one in found if one.exact_epsilon <= epsilon]
     if not found:
         least = f"about {8 * LEAST_EPSILON:.0g}"
         raise ValueError(f"epsilon must be at least {least} for a number that may be missing; got {epsilon!r}.")
-    return min(found, key=lambda one: one[0])[1:]
+    return min(found, key=lambda one: one.worst_variance)
 
 
 def _counts(epsilon: float, unit: UnitMechanism) -> tuple[int, int]:

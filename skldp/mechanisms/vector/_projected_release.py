@@ -21,8 +21,7 @@ from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Release, RowMechanism, Workspace
 from skldp.mechanisms.vector._multivariate_laplace import MultivariateLaplace
 from skldp.mechanisms.vector._privunit import PrivUnit, PrivUnitBall
-from skldp.mechanisms.vector._projected_dimension import default_width, gordon_delta, union_delta
-from skldp.mechanisms.vector._projection import RandomProjection
+from skldp.mechanisms.vector._projection import RandomProjection, default_width, gordon_delta, union_delta
 
 SENSITIVITIES = ("gordon", "spectral", "orthonormal", "vocabulary", "union", "sparse")
 # The singular value is shown beside Gordon's theorem only where it costs less than about a minute.
@@ -34,9 +33,6 @@ _BLOCK_ROWS = 1024
 @dataclass(frozen=True)
 class ProjectedRelease(RowMechanism):
     """Release of rows after projection by a public Phi; RandomProjectionPrivatizer describes the parameters."""
-
-    # With Laplace noise the product with Phi is in doubles, whose rounding adds at most 2^-51 d^1.5 times the larger
-    # norm to a distance. Noise is larger by that fraction.
 
     projection: RandomProjection
     epsilon: float
