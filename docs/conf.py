@@ -11,8 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Tables and figures of the papers.
-PAPERS = Path(__file__).parents[1] / "examples" / "papers"
-sys.path.insert(1, str(PAPERS))
+sys.path.insert(1, str(Path(__file__).parents[1] / "examples" / "papers"))
 # Tables of the page on optimality.
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -97,6 +96,7 @@ numpydoc_validation_exclude = {r"\._\w+\.[A-Z]\w+$"}
 # A summary that begins with "Return" says what a section would repeat.
 numpydoc_validation_overrides = {"RT01": ["^Return "]}
 
+PAPERS = Path(__file__).parents[1] / "examples" / "papers"
 shown = re.compile("federated_learning|private_text|realized_loss")
 modules_of_papers = [re.escape(path.name) for path in PAPERS.glob("*.py") if not shown.match(path.name)]
 
