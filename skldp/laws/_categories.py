@@ -140,14 +140,8 @@ class ResponseLaw(CodeLaw):
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
         return np.bincount(answers, weights, self.n_codes).astype(np.float64)
 
-    def products(self, answers: Answers) -> AnswerProducts:
-        counts = np.bincount(answers, minlength=self.n_codes).astype(np.float64)
-        given = np.flatnonzero(counts)
-        return AnswerProducts(
-            counts[given],
-            lambda shares: shares[given],
-            lambda parts: np.bincount(given, parts, self.n_codes).astype(np.float64),
-        )
+    def _supported(self, answers: Ints, shares: Floats) -> Floats:
+        return shares[answers]
 
     @cached_property
     def _shifts(self) -> CodeShifts:

@@ -110,7 +110,8 @@ class KnotsLaw(_ResponseOnNumbers):
     @property
     def usual_square(self) -> float:
         rounded, other = rounded_uniform(np.diff(np.array(self.knots, float))), self.response.other_count / TWO_64
-        return mean_of_squares(self, other + (1 - len(rounded) * other) * rounded)
+        squares = np.array([self.value(answer) for answer in range(self.n_answers)]) ** 2
+        return float((other + (1 - len(rounded) * other) * rounded) @ squares)
 
     @cached_property
     def _sum(self) -> int:
@@ -189,11 +190,6 @@ def rounded_uniform(gaps: Floats) -> Floats:
     """Return the chances of points to which a uniform number is rounded at random, from the gaps between them."""
     # A point gets half of the length beside it.
     return np.asarray((np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum()))
-
-
-def mean_of_squares(law: UnitLaw, chances: Floats) -> float:
-    """Return the mean square of a law's estimates, from the chances of its answers."""
-    return float(chances @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
 
 
 def whole(numbers: Any, most: int) -> bool:

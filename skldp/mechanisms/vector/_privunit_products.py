@@ -19,13 +19,7 @@ from skldp.mechanisms.vector._multivariate_laplace import (
     public_step,
     round_steps,
 )
-from skldp.mechanisms.vector._privunit import (
-    CapMechanism,
-    best_caps,
-    lift,
-    replace_by_directions,
-    square_within,
-)
+from skldp.mechanisms.vector._privunit import CapMechanism, best_caps, lift, replace_by_directions, square_within
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class ProjectedRelease(RowMechanism):
         """Return the guarantee: per unit of distance with Laplace noise, per record with PrivUnit."""
         if self.noise == "privunit":
             return self.inner.guarantee()
-        epsilon, stretch, figures = float(self.epsilon), f"by at most {_up(self.stretch)}", []
+        epsilon, stretch, figures = float(self.epsilon), f"by at most {math.ceil(self.stretch * 1000) / 1000}", []
         a_draw = "delta is the probability over the one public draw of Phi, once for all records, if"
         basis = f"for every two vectors: Phi stretches distances {stretch}"
         if self.sensitivity == "gordon":
@@ -257,11 +257,6 @@ class ProjectedRelease(RowMechanism):
             far = float(row_norms(words - words.mean(axis=0)).max())
             return 2 * (far + 2.0**-22 * float(row_norms(words).max()))
         return None if self.radius is None else 2 * float(self.radius)
-
-
-def _up(value: float) -> float:
-    """Round up to three decimals, for display."""
-    return math.ceil(value * 1000) / 1000
 
 
 def _largest(rows: Any) -> np.ndarray:
