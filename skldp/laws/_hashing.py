@@ -70,7 +70,6 @@ class HashingLaw(CodeLaw):
         return alike * p + (1 - alike) * other
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from the words of the hash function and one more word."""
         chosen = self.choose(words)
         return chosen * self.n_buckets + self.response.draw(self.bucket(chosen, code), words)
 
@@ -241,7 +240,6 @@ class HadamardLaw(FavouringLaw):
         return self.own_count / TWO_64, 0.5
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word and those of a choice of one report."""
         held = next(words) >= self.miss_count
         return int(self._report(np.int64(code), held, uniform_below(self.block_size // 2, words)))
 

@@ -71,7 +71,6 @@ class BinsLaw(_ResponseOnNumbers):
             self._refuse(f"have as many answers as bins, at most {_MOST_BINS}, and an edge between each two")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word."""
         # A double times a power of two, and its comparison with an integer, are exact.
         return self.response.draw(sum(edge <= x * PLACES for edge in self.edges), words)
 
@@ -96,7 +95,6 @@ class KnotsLaw(_ResponseOnNumbers):
             self._refuse("keep a knot more often than it gives another")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from two words."""
         place = round(x * PLACES)
         below = sum(knot <= place for knot in self.knots[1:-1])
         low, high = self.knots[below], self.knots[below + 1]
@@ -161,7 +159,6 @@ class BitsLaw(UnitLaw):
         return sum_above(*(log_ratio(TWO_64 - t, t) for t in self.flip_counts))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word for its rounding and one per bit."""
         n_magnitude = len(self.flip_counts) - 1
         position, sign = (abs(x) * self._last, x >= 0) if n_magnitude else ((1 + x) / 2, False)
         magnitude = int(position)
@@ -230,7 +227,6 @@ class SignsLaw(GroupLaw):
         return self.agreeing_count * other, (TWO_64 - self.agreeing_count) * own
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer from one word per number, one more, and those of rows until one is of the chosen kind."""
         own = 0
         for x in places:
             own = 2 * own + int((next(words) >> 1) < round(x * 2.0**62) + 2**62)
@@ -363,7 +359,6 @@ class SampledLaw(GroupLaw):
         return round_up(self._n_draws * Fraction(self.of_sampled.epsilon))
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer from the words of the sample and those of the answers in order of position."""
         chosen = uniform_subset(self.n_values, self.n_sampled, words)
         answer = rank_of_subset(self.n_values, chosen)
         own, size = [places[place] for place in chosen], self.of_sampled.n_values

@@ -57,7 +57,6 @@ class PrivUnitProducts(CapMechanism):
 
     @cached_property
     def domain(self) -> Ball:
-        """Vectors of norm at most 1; longer ones are shortened to it."""
         return Ball(self.n_features, 1.0)
 
     @property

@@ -87,7 +87,6 @@ class ProjectedRelease(RowMechanism):
 
     @cached_property
     def domain(self) -> FiniteSet | SparseRows | Ball | Anywhere:
-        """The vocabulary, the sparse rows, the ball of the radius, or all vectors."""
         if self.vocabulary is not None:
             return FiniteSet(self.vocabulary)
         d = self.projection.n_features
@@ -188,15 +187,12 @@ class ProjectedRelease(RowMechanism):
         return self.inner.variance(self.project(rows).rows)
 
     def bias(self, rows: Any) -> np.ndarray:
-        """Return the mean release minus the projected rows."""
         return self.inner.bias(self.project(rows).rows)
 
     def log_likelihood(self, outputs: np.ndarray, rows: Any) -> Floats:
-        """Return the inner mechanism's log density of released rows given the rows before projection."""
         return self.inner.log_likelihood(outputs, self._within(self.project(rows).rows))
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Return the second moment of the projected rows, or of their directions if only these are released."""
         return self.inner.original_second_moment(second_moment, mean)
 
     def _as_rows(self, rows: Any) -> Any:
