@@ -32,10 +32,7 @@ def labels_1d(y: Any, *, columns: int = 1) -> np.ndarray:
 
 
 def declared_values(values: Any, name: str) -> np.ndarray:
-    """Return declared classes or categories as a distinct array, sorted if possible.
-
-    Shapes: `values` (n_classes,).
-    """
+    """Return declared classes or categories as a distinct array (n_classes,), sorted if possible."""
     declared = _as_array(values)
     got = kind_of(values)  # They may be the labels of people.
     if declared.ndim != 1 or not declared.size:
@@ -73,10 +70,7 @@ def learnt_values(y):
 
 
 def encode(values: np.ndarray, domain: np.ndarray, name: str) -> np.ndarray:
-    """Return the codes of values in a declared domain.
-
-    Shapes: `values` (n_samples,); `domain` (n_classes,).
-    """
+    """Return the codes of values (n_samples,) in a declared domain (n_classes,)."""
     # numpy turns times as objects into integers.
     reader = CodeReader(list(domain) if domain.dtype.kind in "mM" else domain.tolist())
     cells = reader.read_all(values)

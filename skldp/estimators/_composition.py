@@ -225,9 +225,6 @@ class _Composite:
         else:
             self.notes.append(f"{_title(name, step)} works on what is released already")
         if getattr(type(step), "_releases_inner_targets", False):
-            if getattr(step, "stages", 1) > 1 and holds_guarantee(step.estimator_):
-                # Each stage fits a clone to the rows of earlier stages.
-                return self._repeats(name, step)
             within = self.visit(_join(name, "estimator"), step.estimator_, replace(given, labels_raw=False))
             return replace(within, labels_raw=given.labels_raw)
         if guarantee.unit == "label" and not getattr(type(step), "_releases_its_labels", False):

@@ -257,9 +257,7 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         self : object
             Fitted estimator.
         """
-        check_consistent_length(X, y)
-        self.label_mechanism_ = self._new_mechanism().fit(y)
-        self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
+        self._apply("fit", X, y)
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -280,11 +278,14 @@ class LabelSampler(HasTargetMechanism, BaseEstimator):
         y_released : ndarray of shape (n_samples,)
             Released labels.
         """
+        return X, self._apply("fit_transform", X, y)
+
+    def _apply(self, method: str, X: Any, y: Any) -> Any:
         check_consistent_length(X, y)
         self.label_mechanism_ = self._new_mechanism()
-        released = self.label_mechanism_.fit_transform(y)
+        result = getattr(self.label_mechanism_, method)(y)
         self.privacy_guarantee_ = self.label_mechanism_.privacy_guarantee_
-        return X, released
+        return result
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -237,10 +237,7 @@ def _ids_beside(X, ids):
 
 
 def _checked(estimator, release_key, ids, *, in_turn=False):
-    """Return a fitted transformer without a container of `set_output`, whose blocks have noise of their own.
-
-    Blocks that are released in turn may have a generator. A key needs ids, and neither a seed nor a ledger.
-    """
+    """Return a fitted transformer without `set_output`, or raise unless each block has noise of its own."""
     if not isinstance(estimator, LocalTransformer):
         raise TypeError(f"estimator must be a transformer of this package; got {type(estimator).__name__}.")
     check_is_fitted(estimator)

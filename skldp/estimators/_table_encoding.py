@@ -25,10 +25,7 @@ def widths(columns: Sequence[Column]) -> list[int]:
 def as_one_hot(
     released: np.ndarray, record: MixedRecord, columns: Sequence[Column], *, noisy: bool = True
 ) -> np.ndarray:
-    """Encode released codes one-hot, with an indicator of missing numbers; without noise, all columns are asked.
-
-    Shapes: `released` (n, record.n_outputs); result (n, sum(widths(columns))).
-    """
+    """Encode released codes (n, n_outputs) one-hot, with indicators of missing numbers; without noise, all of them."""
     sizes = widths(columns)
     is_sampled = noisy and record.n_sampled is not None
     if not is_sampled and all(size == 1 and one.values is None for size, one in zip(sizes, columns, strict=True)):
@@ -66,10 +63,7 @@ def as_sparse(released: np.ndarray, record: MixedRecord, columns: Sequence[Colum
 
 
 def as_estimates(released: np.ndarray, record: MixedRecord, columns: Sequence[Column]) -> np.ndarray:
-    """Encode a noisy release as unbiased estimates of numbers, categories and missing indicators.
-
-    Shapes: `released` (n, record.n_outputs); result (n, sum(widths(columns))).
-    """
+    """Encode a noisy release (n, n_outputs) as unbiased estimates of numbers, categories and missing indicators."""
     encoded = as_one_hot(released, record, columns)
     estimates = np.array(encoded, dtype=np.float64)
     sizes, asked = widths(columns), record.asked(released)

@@ -383,10 +383,7 @@ def _as_pair(x: npt.ArrayLike, x_prime: npt.ArrayLike) -> np.ndarray:
 
 
 def _as_columns(outputs: np.ndarray) -> np.ndarray:
-    """Return outputs of any type as a float64 matrix; categories become numbers in sorted order.
-
-    Shapes: outputs (n_trials, n_outputs).
-    """
+    """Return outputs (n_trials, n_outputs) of any type as float64; categories become numbers in sorted order."""
     if outputs.dtype.kind not in "biuf":
         coded = [np.unique(column.astype(str), return_inverse=True)[1].ravel() for column in outputs.T]
         return np.stack(coded, axis=1).astype(np.float64)
@@ -399,10 +396,7 @@ def _as_columns(outputs: np.ndarray) -> np.ndarray:
 
 
 def _candidate_scores(outputs: np.ndarray, answers: np.ndarray, pair: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield named scores of all trials, each trained on the first ones, whose coins are `answers`.
-
-    Shapes: outputs (n_trials, n_columns), pair (2,); returns score (n_trials,).
-    """
+    """Yield named scores of all trials (n_trials, n_columns), trained on the first ones, whose coins are `answers`."""
     outcome = np.unique(outputs, axis=0, return_inverse=True)[1].ravel()
     # The choice of scores must not depend on the trials that are bounded.
     n_outcomes = len(np.unique(outcome[: len(answers)]))

@@ -36,12 +36,9 @@ _SCORES = {"classification": "accuracy", "regression": "r2"}
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """Settings of a study over mechanisms.
+    """Settings of a study over mechanisms."""
 
-    `epsilons` are the budgets of a record with its target.
-    """
-
-    epsilons: tuple[float, ...]
+    epsilons: tuple[float, ...]  # of a record with its target
     labels: str = "label-rr"
     bits: int = 10
     folds: int = 5
@@ -66,11 +63,7 @@ def compare_mechanisms(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> "MechanismComparison":
-    """Run :func:`~skldp.study.privacy_utility_curve` for every mechanism, and the baselines once.
-
-    `names` are keys of ``FEATURE_MECHANISMS`` or of the ``PRIVATE_MODELS`` of the task, or "none" for features that are
-    not private. `skip_unfit` leaves out mechanisms that cannot be fitted. `verbose` shows progress.
-    """
+    """Compute the curve of every mechanism, "none" of features that are not private, and the baselines once."""
     names = list(names)
     if not names:
         raise StudyInputError("A study needs at least one mechanism.")
@@ -121,16 +114,13 @@ def compare_mechanisms(
 
 @dataclass(frozen=True)
 class MechanismComparison(ResultTable):
-    """Curves of all mechanisms on the same baselines.
-
-    `n_clipped` is the number of clipped values, `left_out` maps mechanisms that could not be fitted to the reason.
-    """
+    """Curves of all mechanisms on the same baselines."""
 
     data: StudyData
     settings: ComparisonSettings
     n_clipped: int
     curves: dict[str, PrivacyUtilityCurve]
-    left_out: dict[str, str]
+    left_out: dict[str, str]  # reason, by mechanism
 
     @property
     def first(self) -> PrivacyUtilityCurve:
@@ -179,28 +169,28 @@ class MechanismComparison(ResultTable):
         """Return what a reader of the scores must know, one sentence a line."""
         data = self.data
         columns = f" ({some_names(data.columns_clipped()[:4])})" if data.of_column else ""
-        lines = [
-            f"Values clipped to the {data.bounds_source}{columns}: {self.n_clipped:,}.",
-            f"Values of the target clipped for training: {data.n_targets_clipped:,}.",
+        settings, left_out = self.settings, [f"{name} was left out: {why}" for name, why in self.left_out.items()]
+        lines = {
+            f"Values clipped to the {data.bounds_source}{columns}: {self.n_clipped:,}.": self.n_clipped,
+            f"Values of the target clipped for training: {data.n_targets_clipped:,}.": data.n_targets_clipped,
             f"The categories of {some_names(data.found)} come from the file, and no epsilon covers that: declare them "
-            "by --schema unless they are public.",
+            "by --schema unless they are public.": data.found,
             f"Missing or undeclared values: {data.n_filled:,}. Columns of a schema take them as declared, other "
-            "numbers as the middle of their bounds, other texts as the category 'missing'.",
+            "numbers as the middle of their bounds, other texts as the category 'missing'.": data.n_filled,
             f"The rows ascend by {some_names(data.row_numbers())}, as row numbers do, from which a model learns the "
-            "order of the file: name the other columns by --columns, unless it is known of a person.",
+            "order of the file: name the other columns by --columns, unless it is known of a person.": (
+                data.row_numbers()
+            ),
             f"Bounds of {some_names(data.wide)} span a factor of 100 or more: if values are skewed, declare them in "
-            '--schema with "scale": "log".',
-        ]
-        present = self.n_clipped, data.n_targets_clipped, data.found, data.n_filled, data.row_numbers(), data.wide
-        lines = [line for line, applies in zip(lines, present, strict=True) if applies]
-        if self.settings.labels == "none" and data.task == "classification":
-            lines.append("Training labels are not private.")
-        if "none" in self.curves:
-            lines.append("With none the features are not private: its epsilon counts only the label.")
-        lines += [f"{name} was left out: {reason}" for name, reason in self.left_out.items()]
-        if self.settings.seed is not None:
-            lines.append(f"The noise comes from seed {self.settings.seed}: no privacy against anyone who knows it.")
-        return lines
+            '--schema with "scale": "log".': data.wide,
+            "Training labels are not private.": settings.labels == "none" and data.task == "classification",
+            "With none the features are not private: its epsilon counts only the label.": "none" in self.curves,
+            **dict.fromkeys(left_out, True),
+            f"The noise comes from seed {settings.seed}: no privacy against anyone who knows it.": (
+                settings.seed is not None
+            ),
+        }
+        return [line for line, applies in lines.items() if applies]
 
     def caption(self) -> list[str]:
         """Describe the study, one sentence a line."""
@@ -225,7 +215,7 @@ class MechanismComparison(ResultTable):
                 lines.append(
                     f"Labels are randomized by {settings.labels}. Features and label have half of epsilon each."
                 )
-        if models := self._models():
+        if models := [name for name in self.curves if name in PRIVATE_MODELS[data.task]]:
             lines.append(
                 f"{', '.join(models)}: no rows are released; each person answers one question of the model, at the "
                 "epsilon of the complete record with its target."
@@ -237,28 +227,24 @@ class MechanismComparison(ResultTable):
     def _best(self, budget: float) -> str:
         """Return a sentence on the best mechanism within a budget, or on the smallest exact epsilon."""
         first = self.first
-        if ranking := self.ranking(budget):
-            name, point = ranking[0]
-            kept, most = point.score_mean - first.majority_mean, first.clean_mean - first.majority_mean
-            if kept <= 0:
-                return f"At an exact epsilon of at most {budget:g} nothing is better than a constant prediction."
-            learnt = f", {kept / most:.0%} of what is learnt without privacy" if kept <= most else ""
+        if not (ranking := self.ranking(budget)):
+            private = [(min(p.exact_epsilon for p in curve), name) for name, curve in self.curves.items()]
+            if private == [one for one in private if one[1] == "none"]:
+                return f"No exact epsilon is at most {budget:g}: the features are not private."
+            least, name = min(one for one in private if one[1] != "none")
             return (
-                f"Best at an exact epsilon of at most {budget:g}: {name}, {first.scoring} {point.score_mean:.3f} "
-                f"at {point.exact_epsilon:.4g}{learnt}."
+                f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller "
+                "--epsilons; mechanisms named -exact keep the stated epsilon."
             )
-        private = [(curve, name) for name, curve in self.curves.items() if name != "none"]
-        if not private:
-            return f"No exact epsilon is at most {budget:g}: the features are not private."
-        least, name = min((min(point.exact_epsilon for point in curve), name) for curve, name in private)
+        name, point = ranking[0]
+        kept, most = point.score_mean - first.majority_mean, first.clean_mean - first.majority_mean
+        if kept <= 0:
+            return f"At an exact epsilon of at most {budget:g} nothing is better than a constant prediction."
+        learnt = f", {kept / most:.0%} of what is learnt without privacy" if kept <= most else ""
         return (
-            f"No exact epsilon is at most {budget:g}; the smallest is {least:.4g}, of {name}. Set smaller "
-            "--epsilons; mechanisms named -exact keep the stated epsilon."
+            f"Best at an exact epsilon of at most {budget:g}: {name}, {first.scoring} {point.score_mean:.3f} "
+            f"at {point.exact_epsilon:.4g}{learnt}."
         )
-
-    def _models(self) -> list[str]:
-        """Return the mechanisms that are models, which learn without released rows."""
-        return [name for name in self.curves if name in PRIVATE_MODELS[self.data.task]]
 
 
 def study_pipeline(name: str, data: StudyData, settings: ComparisonSettings) -> tuple[Any, list[str]]:

@@ -3,8 +3,9 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from skldp.study._results import CurvePoint, PrivacyUtilityCurve
 from skldp.study._table_files import StudyInputError
 
 _Split = tuple[np.ndarray, np.ndarray]
+_Steps = tuple[tuple[str, PrivacyGuarantee], ...]
 
 
 def privacy_utility_curve(
@@ -155,19 +157,20 @@ def privacy_utility_curve(
         known = isinstance(estimator, GuaranteeMixin)
         clean_estimator = without_privacy(models[0] if known else validate(models[0], splits[0])["estimator"][0])
 
-    baselines = [majority_estimator(estimator), *([] if clean_estimator is None else [clean_estimator])]
+    constant = DummyRegressor() if is_regressor(estimator) else DummyClassifier(strategy="most_frequent")
+    baselines = [constant, *([] if clean_estimator is None else [clean_estimator])]
     jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
     jobs += [(model, split, False) for model in baselines for split in splits]
     outcomes, n = _run(validate, jobs, n_jobs, seed, verbose), len(splits)
     size = n * n_repeats
     groups = [outcomes[start : start + size] for start in range(0, size * len(epsilons), size)]
-    points = tuple(_point(epsilon, found) for epsilon, found in zip(epsilons, groups, strict=True))
+    # The guarantee may differ between folds (learnt classes): the worst one is reported.
+    steps = tuple(max(found, key=attrgetter("exact_epsilon")).steps for found in groups)
+    points = tuple(map(_point, epsilons, groups, steps))
     _warn_where_weaker(points)
     rest = outcomes[size * len(epsilons) :]
     scores = (*_mean_and_std(rest[:n]), *_mean_and_std(rest[n:]))
-    return PrivacyUtilityCurve(
-        points, tuple(names), score_name, *scores, tuple(_worst(found).steps for found in groups)
-    )
+    return PrivacyUtilityCurve(points, tuple(names), score_name, *scores, steps)
 
 
 def _epsilon_names(estimator: Any, given: str | Iterable[str] | None) -> list[str]:
@@ -208,7 +211,7 @@ class _Outcome:
     score_time: float
     exact_epsilon: float = math.inf
     delta: float = 0.0
-    steps: tuple[tuple[str, PrivacyGuarantee], ...] = ()
+    steps: _Steps = ()
 
 
 def _run(
@@ -242,12 +245,13 @@ def _fit_one(
         model.set_params(**dict(zip(unseeded, numbers, strict=False)))
     result = validate(model, split)
     score, fit_time, score_time = (float(result[name][0]) for name in ("test_score", "fit_time", "score_time"))
+    measured = _Outcome(score, fit_time, score_time)
     if not private:
-        return _Outcome(score, fit_time, score_time)
+        return measured
     # The guarantee of the fit alone: the selection of a model by a search or a curve is another release.
     fitted = getattr(result["estimator"][0], "best_estimator_", result["estimator"][0])
     exact = privacy_guarantee(fitted)
-    return _Outcome(score, fit_time, score_time, exact.plain_epsilon, exact.delta, private_steps(fitted))
+    return replace(measured, exact_epsilon=exact.plain_epsilon, delta=exact.delta, steps=private_steps(fitted))
 
 
 def _cross_validate(model: Any, split: _Split, **options: Any) -> dict[str, Any]:
@@ -261,15 +265,13 @@ def _cross_validate(model: Any, split: _Split, **options: Any) -> dict[str, Any]
         return result
 
 
-def _point(epsilon: float, outcomes: list[_Outcome]) -> CurvePoint:
+def _point(epsilon: float, outcomes: list[_Outcome], steps: _Steps) -> CurvePoint:
     mean, std = _mean_and_std(outcomes)
-    # The guarantee may differ between folds (learnt classes): the worst one is reported.
-    worst = _worst(outcomes)
-    stated = stated_together(worst.steps)
+    stated = stated_together(steps)
     return CurvePoint(
         epsilon=float(epsilon),
         stated_epsilon=float(epsilon) if stated is None else stated,
-        exact_epsilon=worst.exact_epsilon,
+        exact_epsilon=max(outcome.exact_epsilon for outcome in outcomes),
         delta=max(outcome.delta for outcome in outcomes),
         score_mean=mean,
         score_std=std,
@@ -277,10 +279,6 @@ def _point(epsilon: float, outcomes: list[_Outcome]) -> CurvePoint:
         score_time=float(np.mean([outcome.score_time for outcome in outcomes])),
         n_fits=len(outcomes),
     )
-
-
-def _worst(outcomes: list[_Outcome]) -> _Outcome:
-    return max(outcomes, key=lambda outcome: outcome.exact_epsilon)
 
 
 def _mean_and_std(outcomes: list[_Outcome]) -> tuple[float, float]:
@@ -323,11 +321,6 @@ class _FittingScorer:
 
     def get_metadata_routing(self) -> Any:
         return self.scorer.get_metadata_routing()
-
-
-def majority_estimator(estimator: Any) -> Any:
-    """Return the estimator that learns nothing: the most frequent class, or the mean for a regressor."""
-    return DummyRegressor() if is_regressor(estimator) else DummyClassifier(strategy="most_frequent")
 
 
 def without_privacy(fitted: Any) -> Any:
@@ -375,7 +368,7 @@ def _shallow(composite: Any, **replaced: Any) -> Any:
     return clone(type(composite)(**(composite.get_params(deep=False) | replaced)))
 
 
-def private_steps(fitted: Any) -> tuple[tuple[str, PrivacyGuarantee], ...]:
+def private_steps(fitted: Any) -> _Steps:
     """Return the private steps of a Pipeline, or the complete estimator, each with its guarantee."""
     if not isinstance(fitted, Pipeline):
         return ((type(fitted).__name__, privacy_guarantee(fitted)),)

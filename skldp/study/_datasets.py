@@ -61,13 +61,7 @@ BUNDLED: dict[str, tuple[Any, Any, tuple[float, float] | None]] = {
 
 @dataclass(frozen=True)
 class StudyData:
-    """Data set with declared bounds, of a classification or a regression.
-
-    Shapes: X (n_samples, n_features), y (n_samples,), low and high (n_features,).
-
-    `target_bounds` is None for a classification. `of_column` is the column of the file that each feature belongs to,
-    `found` are those with categories from it, `wide` those that a log scale fits, `n_filled` counts missing cells.
-    """
+    """Data set with declared bounds of each feature, of a classification, or a regression with `target_bounds`."""
 
     name: str
     X: np.ndarray
@@ -77,10 +71,10 @@ class StudyData:
     high: np.ndarray
     bounds_source: str
     target_bounds: tuple[float, float] | None = None
-    of_column: tuple[str, ...] = ()
-    found: tuple[str, ...] = ()
-    n_filled: int = 0
-    wide: tuple[str, ...] = ()
+    of_column: tuple[str, ...] = ()  # of each feature
+    found: tuple[str, ...] = ()  # columns whose categories come from the file
+    n_filled: int = 0  # missing cells
+    wide: tuple[str, ...] = ()  # columns that a log scale fits
 
     @property
     def task(self) -> str:

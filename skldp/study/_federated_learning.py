@@ -172,7 +172,8 @@ def federated_learning(
         n_clients = int(clients.max()) + 1
         asked = _asked(n_clients, n_sampled_clients, n_rounds, perturbs, noise)
         seeds = [None, None] if seed is None else noise.integers(2**31, 2).tolist()
-        mechanism, label_mechanism = _seeded_clones((mechanism, label_mechanism), epsilon, seeds)
+        label_mechanism = _seeded_clone(label_mechanism, epsilon if mechanism is None else None, seeds[1])
+        mechanism = _seeded_clone(mechanism, epsilon, seeds[0])
         parts = []
         if label_mechanism is not None:
             y = np.asarray(label_mechanism.fit_transform(y))
@@ -211,22 +212,19 @@ def _check_mechanisms(perturbs: Any, mechanism: Any, label_mechanism: Any) -> No
     check_choice("perturbs", perturbs, PERTURBED)
     if perturbs == "nothing" and mechanism is not None:
         raise ValueError("`mechanism` needs `perturbs`, the data that it releases; got 'nothing'.")
-    for name, given in (("mechanism", mechanism), ("label_mechanism", label_mechanism)):
-        needed = name == "mechanism" and perturbs != "nothing"
-        has_epsilon = hasattr(given, "get_params") and "epsilon" in given.get_params(deep=False)
-        if not has_epsilon and (needed or given is not None):
+    needed = {"mechanism": mechanism} if perturbs != "nothing" else {}
+    for name, given in (needed | ({} if label_mechanism is None else {"label_mechanism": label_mechanism})).items():
+        if not hasattr(given, "get_params") or "epsilon" not in given.get_params(deep=False):
             raise ValueError(f"{name} must be an estimator with a parameter epsilon; got {given!r}.")
 
 
-def _seeded_clones(given: Sequence[Any], epsilon: float, seeds: Sequence[int | None]) -> list[Any]:
-    """Clone the mechanisms, the first of them at `epsilon`, seeded where a seed is given and they have none."""
-    clones = [None if mechanism is None else clone(mechanism) for mechanism in given]
-    for first in [mechanism for mechanism in clones if mechanism is not None][:1]:
-        first.set_params(epsilon=epsilon)
-    for mechanism, seed in zip(clones, seeds, strict=True):
-        if mechanism is not None and mechanism.get_params(deep=False).get("seed", 0) is None:
-            mechanism.set_params(seed=seed)
-    return clones
+def _seeded_clone(mechanism: Any, epsilon: float | None, seed: int | None) -> Any:
+    """Clone a mechanism, at `epsilon` if one is given, and with the seed if it has none."""
+    if mechanism is None:
+        return None
+    own = clone(mechanism)
+    seeded = {"seed": seed} if own.get_params(deep=False).get("seed", 0) is None else {}
+    return own.set_params(**seeded, **({} if epsilon is None else {"epsilon": epsilon}))
 
 
 def _train(

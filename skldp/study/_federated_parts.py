@@ -27,12 +27,9 @@ _ONE_BY_ONE = ("anonymised coordinates", "anonymised weights")
 
 @dataclass(frozen=True)
 class ScoreModel:
-    """Scores of rows by fully connected layers with rectified linear units; without hidden layers they are linear.
+    """Scores of rows by fully connected layers with rectified linear units, whose parameters are one flat vector."""
 
-    `loss` is "softmax" or "sigmoid". The parameters of all layers are one flat vector.
-    """
-
-    loss: str
+    loss: str  # "softmax" or "sigmoid"
     n_inputs: int
     n_outputs: int
     hidden: tuple[int, ...] = ()
@@ -50,10 +47,7 @@ class ScoreModel:
         return sum(rows * columns for rows, columns in self._shapes)
 
     def start(self, noise: Noise) -> _Array:
-        """Return the parameters before the first round, which are public.
-
-        They are zeros for a convex loss, else uniform of variance 2 over the inputs of a layer (He et al., 2015).
-        """
+        """Return public first parameters: zeros for a convex loss, else uniform as in He et al., 2015."""
         if not self.hidden:
             return np.zeros(self.n_parameters)
         layers = []
@@ -73,10 +67,7 @@ class ScoreModel:
         return np.asarray(softmax(scores, axis=-1) if self.loss == "softmax" else expit(scores))
 
     def gradient(self, theta: _Array, rows: _Array, targets: _Array, weights: _Array) -> _Array:
-        """Return the weighted sum of the gradients of rows, by backpropagation.
-
-        Shapes: theta (n_parameters,) or (..., n_parameters), rows (..., n, n_inputs); returns (..., n_parameters).
-        """
+        """Return the weighted sum of the gradients of rows (..., n, n_inputs), of shape (..., n_parameters)."""
         *units, scores = self._forward(theta, rows)
         layers = self._layers(theta)
         error = weights[..., None] * (self.predictions(scores) - targets)

@@ -185,7 +185,7 @@ def audit_inversion(
 
 
 def _as_candidates(candidates: Any) -> Any:
-    """Return candidates as an array, or in their frame."""
+    """Return different candidates as an array, or in their frame."""
     if hasattr(candidates, "columns"):
         known = candidates
         columns = [[None if is_missing(value) else value for value in values.tolist()] for values in columns_of(known)]
@@ -304,16 +304,8 @@ def _attack(name: str, guess: npt.NDArray[np.int64], chosen: npt.NDArray[np.int6
 
 
 def inversion_bound(epsilon: float, n_candidates: int, *, delta: float = 0.0) -> float:
-    r"""Bound the share of secrets that an attacker recovers, each drawn uniformly from k candidates and released once.
-
-    Let :math:`p_x` be the probability that the attacker names x when x was released. For every other candidate, the
-    attacker names x with a probability of at least :math:`e^{-\varepsilon} (p_x - \delta)`; for one candidate, the
-    probabilities of all names sum to 1. Summed over the candidates, the mean of :math:`p_x` is at most
-
-    .. math:: \frac{e^\varepsilon + (k - 1) \delta}{e^\varepsilon + k - 1}.
-
-    With ``delta=0``, k-ary randomized response attains it. The result is rounded up.
-    """
+    """Bound the mean success p_x on k candidates, (e^eps + (k - 1) delta) / (e^eps + k - 1), rounded up."""
+    # x is named for every other candidate with a probability of at least e^-eps (p_x - delta); all names sum to 1.
     check_between("epsilon", epsilon, 0, math.inf)
     check_integer("n_candidates", n_candidates, least=2)
     if delta != 0:
@@ -323,15 +315,8 @@ def inversion_bound(epsilon: float, n_candidates: int, *, delta: float = 0.0) ->
 
 
 def pairwise_share(epsilons: npt.NDArray[np.float64]) -> float:
-    r"""Bound the share of :func:`inversion_bound` with an epsilon for each pair of candidates (metric privacy).
-
-    Shapes: epsilons (n_candidates, n_candidates).
-
-    With :math:`A_{ij} = e^{-\varepsilon_{ij}}` the :math:`p_x` of `inversion_bound` satisfy :math:`A p \le 1`.
-    For every :math:`y \ge 0` with :math:`A y \ge 1`, therefore, :math:`\sum_x p_x \le \sum_x y_x`. How a y was found
-    does not matter: it is divided by the smallest number of :math:`A y`.
-    """
-    # Round down by more than the error of the exponential: the bound grows.
+    """Bound the share of :func:`inversion_bound` with an epsilon for each pair, of shape (k, k): sum p <= sum y."""
+    # With A = e^-epsilons, A p <= 1, so that any y >= 0 with A y >= 1 bounds. Rounding A down makes the bound grow.
     alike = np.exp(-epsilons) * (1 - _ROUNDING)
     np.fill_diagonal(alike, 1.0)
     y, best = 1 / alike.sum(axis=1), math.inf

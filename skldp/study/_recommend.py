@@ -236,13 +236,8 @@ class _Request:
 
 
 def _regression(request: _Request) -> Recommendation:
-    name = "PrivateLinearRegression"
-    protocols = {name: "rounds", f"{name}, once": "once"}
-    models = {
-        name: model_of(request.table, request.epsilon, "linear", protocol=protocol)
-        for name, protocol in protocols.items()
-    }
-    return request.of_models(models, "the variance")
+    rounds, once = (model_of(request.table, request.epsilon, "linear", protocol=one) for one in ("rounds", "once"))
+    return request.of_models({"PrivateLinearRegression": rounds, "PrivateLinearRegression, once": once}, "the variance")
 
 
 def _classification(request: _Request) -> Recommendation:
@@ -259,10 +254,7 @@ def _classification(request: _Request) -> Recommendation:
 def _releases(request: _Request) -> Recommendation:
     table, epsilon = request.table, request.epsilon
     share = split_epsilon(epsilon, len(table.columns))
-    variances = [
-        _noise_of_number(share, c) if c.values is None else _noise_of_response(share, c.values)
-        for c in table.columns.values()
-    ]
+    variances = [_noise_over_signal(share, column) for column in table.columns.values()]
     privatizer = TablePrivatizer(epsilon, schema=table.schema)
     options = [RecommendedOption("TablePrivatizer", sum(variances) / len(variances), None, privatizer)]
     d = table.n_features
@@ -272,9 +264,7 @@ def _releases(request: _Request) -> Recommendation:
     options.append(RecommendedOption("NumericPrivatizer, best", one_by_one, None, numeric))
     if d > 1:
         # A direction would lose the scale of the columns, which models need.
-        vectors = PrivUnitTransformer(epsilon, norm=math.sqrt(d))
-        bounded = table.needs_no_encoder
-        release = vectors.set_params(bounds=table.bounds) if bounded else make_pipeline(table.encoder(), vectors)
+        release = make_pipeline(table.encoder(), PrivUnitTransformer(epsilon, norm=math.sqrt(d)))
         along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
         figure = along - across - 1 + across * d / _VARIANCE
         options.append(RecommendedOption("PrivUnitTransformer", figure, None, release))
@@ -283,18 +273,15 @@ def _releases(request: _Request) -> Recommendation:
     return request.answer("noise over signal", options, reason)
 
 
-def _noise_of_number(epsilon: float, column: Column) -> float:
-    """Return noise over signal of a number that is uniform within its bounds, and may be missing."""
-    if column.may_be_nan:
-        return NumberOrMissing.of(column, epsilon).worst_variance / _VARIANCE
-    return best_mechanism(epsilon, 1)[1].worst_variance / _VARIANCE
-
-
-def _noise_of_response(epsilon: float, values: tuple[Any, ...]) -> float:
-    """Return noise over signal of a uniform category: its squared correlation with the answer is (p - q)^2."""
-    if len(values) == 1:
+def _noise_over_signal(epsilon: float, column: Column) -> float:
+    """Return noise over signal of a uniform number or category."""
+    if column.values is None:
+        law: Any = NumberOrMissing.of(column, epsilon) if column.may_be_nan else best_mechanism(epsilon, 1)[1]
+        return float(law.worst_variance / _VARIANCE)
+    if len(column.values) == 1:
         return 0.0
-    response = RandomizedResponse(epsilon, len(values))
+    response = RandomizedResponse(epsilon, len(column.values))
+    # The squared correlation of a category with its answer is (p - q)^2.
     return 1 / (response.p - response.q) ** 2 - 1
 
 
@@ -385,10 +372,7 @@ def _error(request: "_Request", mechanism: str, columns: Mapping[Any, Column], m
 def made_up(
     columns: Iterable[Column], target: Any, n: int, explained: float, shares: Any, skew: float, seed: int
 ) -> tuple[Floats, np.ndarray, Floats]:
-    """Draw encoded features, targets, and what a linear model without privacy predicts, of classes their probabilities.
-
-    Features and numeric targets are within -1 and 1; `skew` is from 0 (even) to 1.
-    """
+    """Draw features and targets between -1 and 1, and a clean linear model's predictions; 0 <= `skew` <= 1."""
     rng = np.random.default_rng(seed)
     common, alike, blocks = rng.standard_normal(n), 0.9 - 0.8 * skew, []
     for column in columns:

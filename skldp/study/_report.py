@@ -37,10 +37,7 @@ class TextTable:
 
 
 def ranking(comparison: MechanismComparison) -> TextTable:
-    """Return the measured scores of each mechanism at each stated epsilon, the best mechanism first.
-
-    Mechanisms whose exact epsilon exceeds the stated one come below, with their exact epsilons.
-    """
+    """Return the scores at each stated epsilon, the best mechanism first, and those weaker than stated last."""
     first, budgets, weaker = comparison.first, comparison.stated_budgets(), comparison.weaker_than_stated()
     at = {name: {round(p.stated_epsilon, 6): p for p in curve} for name, curve in comparison.curves.items()}
     found = {name: [by_epsilon.get(round(budget, 6)) for budget in budgets] for name, by_epsilon in at.items()}
@@ -130,10 +127,7 @@ def panel_names(curves: dict[str, Any]) -> list[list[str]]:
 
 
 def plot_comparisons(*comparisons: MechanismComparison) -> Any:
-    """Draw the curves of all data sets over the exact epsilon, in a new figure without a window.
-
-    With many mechanisms a data set has several panels, each with the curves of the others in grey.
-    """
+    """Draw the curves of all data sets over the exact epsilon, in panels of a new figure without a window."""
     panels = [(one, names) for one in comparisons for names in panel_names(one.curves)]
     styles = _styles(name for one in comparisons for name in one.curves)
     figure = require("matplotlib.figure").Figure(figsize=(5.5 * len(panels), 5.5), layout="constrained")

@@ -33,17 +33,13 @@ class StudyInputError(ValueError):
 
 @dataclass(frozen=True)
 class TextFormat:
-    """Format of a text file, by the options of the commands; nothing is guessed from its cells.
-
-    Empty cells are missing, as are those in `missing`, unless the column declares such a category. Without a
-    `header`, columns are named "0", "1", ...
-    """
+    """Format of a text file, by the options of the commands; nothing is guessed from its cells."""
 
     separator: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
-    missing: tuple[str, ...] = ()
-    header: bool = True
+    missing: tuple[str, ...] = ()  # beside empty cells, unless the column declares such a category
+    header: bool = True  # else columns are named "0", "1", ...
 
     def cells(self, texts: Iterable[str], column: Column | None) -> list[str | None]:
         """Return the cells of a column, None if they are missing, and numbers with a decimal point."""
@@ -78,11 +74,7 @@ def table_chunks(
     form: TextFormat = USUAL,
     n_rows: int | None = _CHUNK,
 ) -> Iterator[Any]:
-    """Yield a table in chunks, one of which is in memory at a time; None for `n_rows` is all rows.
-
-    None for `columns` is all columns, except the index of a pandas frame in a typed file; those in `needed` must be
-    there. The columns of a text file hold texts, of which `declared` says whether they are numbers.
-    """
+    """Yield a table in chunks of `n_rows`, or at once; `declared` says which columns of a text file are numbers."""
     path = Path(path)
     if not is_table_file(path):
         raise StudyInputError(f"A table must be a {TABLE_FILES} file; got {path}.")

@@ -329,7 +329,6 @@ REPEATED = {
         Y,
         "TransformedTargetRegressor may give a record",
     ),
-    "stages": (label_private(classifier, stages=3), Y, "LabelPrivateClassifier may give a record"),
     "elimination": (make_pipeline(RFE(OddlyNamed(classifier), importance_getter=lambda _: X[0])), Y, "'rfe' (RFE)"),
 }
 

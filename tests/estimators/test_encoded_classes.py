@@ -25,7 +25,6 @@ MODELS = {
     "discriminant": lambda classes: PrivateDiscriminant(6, classes=classes),
     "labels": lambda classes: labels(LabelRR(4, classes=classes)),
     "noisy labels": lambda classes: labels(LabelLaplace(8, classes=classes), correction="forward"),
-    "stages": lambda classes: labels(LabelRR(4, classes=classes), stages=2),
 }
 
 

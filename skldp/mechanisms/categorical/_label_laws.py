@@ -24,14 +24,6 @@ from skldp.mechanisms.numeric._additive import Laplace, discrete_laplace
 _INTEGRAL_ERROR = Decimal(10) ** -40
 
 
-def ranked_supports(priors: Floats, epsilon: float) -> tuple[Ints, Ints]:
-    """Return the classes by falling prior, and how many of the first are answers, for a prior in each row."""
-    order = np.argsort(-priors, axis=1, kind="stable")
-    others = np.arange(priors.shape[1])
-    expected = np.cumsum(np.take_along_axis(priors, order, axis=1), axis=1) / (1 + others * math.exp(-epsilon))
-    return order, expected.argmax(axis=1) + 1
-
-
 def label_laplace_keep_count(epsilon: float, n_classes: int) -> int:
     """Return the integer k with k / 2^64 at most the probability that label-Laplace keeps the true class."""
     # With a = epsilon / 2, l = e^-a / 2 and F the law of a standard Laplace variable, the integral of e^-|u - a|
@@ -92,8 +84,10 @@ class RandomizedResponseWithPrior(RowMechanism):
     @cached_property
     def support(self) -> Ints:
         """The codes that are ever released, sorted."""
-        (order,), (size,) = ranked_supports(np.array([self.prior]), self.epsilon)
-        return np.sort(order[:size])
+        prior, others = np.array(self.prior), np.arange(self.n_classes)
+        order = np.argsort(-prior, kind="stable")
+        expected = np.cumsum(prior[order]) / (1 + others * math.exp(-self.epsilon))
+        return np.sort(order[: expected.argmax() + 1])
 
     @cached_property
     def inner(self) -> RandomizedResponse:
@@ -144,55 +138,6 @@ class RandomizedResponseWithPrior(RowMechanism):
         self.inner._draw(places, noise, out, workspace)
         out.reshape(-1)[outside] = noise.at(outside, rows.size).integers(self.support.size, outside.size)
         out[...] = self.support[out]
-
-
-def as_priors(probabilities: npt.ArrayLike) -> Floats:
-    """Convert any predictions (n, n_classes) to priors. Never raises, since an error could follow a release."""
-    given = np.asarray(probabilities, dtype=np.float64)
-    useful = np.isfinite(given).all(axis=1, keepdims=True) & (given > 0).any(axis=1, keepdims=True)
-    mass = np.where(useful, np.maximum(given, 0.0), 1.0)
-    # Divide by the largest first: the sum could overflow.
-    mass /= mass.max(axis=1, keepdims=True)
-    shares: Floats = mass / mass.sum(axis=1, keepdims=True)
-    return shares
-
-
-@dataclass(frozen=True)
-class RowPriorResponse:
-    """RRWithPrior with a public prior for each row, which must not depend on the row's label."""
-
-    epsilon: float
-    n_classes: int
-
-    def __post_init__(self) -> None:
-        # Raises if epsilon is too small.
-        _ = self.laws
-
-    @cached_property
-    def laws(self) -> tuple[RandomizedResponse, ...]:
-        """The randomized response over 1, 2, ... ``n_classes`` classes."""
-        return tuple(RandomizedResponse(self.epsilon, size) for size in range(1, self.n_classes + 1))
-
-    def guarantee(self, unit: str = "label") -> PrivacyGuarantee:
-        """Return the exact guarantee of one release, whatever the prior."""
-        worst = max(law.exact_epsilon for law in self.laws)
-        basis = "exact, from the 64-bit integer probabilities; the worst number of classes that a prior can choose"
-        return PrivacyGuarantee(worst, unit=unit, stated=self.epsilon, basis=basis)
-
-    def release(self, codes: Ints, priors: Floats, noise: Noise) -> Ints:
-        """Release every code with its row's prior, of shape (n, n_classes)."""
-        order, sizes = ranked_supports(priors, self.epsilon)
-        places = (order == codes[:, None]).argmax(axis=1)
-        for size, stream in zip(np.unique(sizes).tolist(), noise.spawn(np.unique(sizes).size), strict=True):
-            group = np.flatnonzero(sizes == size)
-            # Drawn for all rows: the number of draws must not depend on who has a class outside of the support.
-            uniform = stream.integers(size, group.size)
-            inside = places[group] < size
-            kept = np.where(inside, places[group], 0)[:, None]
-            answered = self.laws[size - 1].release(kept, stream).rows[:, 0]
-            places[group] = np.where(inside, answered, uniform)
-        released: Ints = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
-        return released
 
 
 @dataclass(frozen=True)
