@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,8 @@ def recommend(
 
     Parameters
     ----------
-    schema : dict by column, JSON text, or array-like of shape (n_samples, n_features)
-        Domains of the columns, as for :class:`~skldp.TablePrivatizer`. Of a table only the number or the names of the
-        columns are used; each then holds numbers between -1 and 1, as :class:`~skldp.BoundsScaler` returns them.
+    schema : dict by column or JSON text
+        Domains of the columns, as for :class:`~skldp.TablePrivatizer`.
     task : {"regression", "classification", "releases", "means", "frequencies"}
         ``"regression"``, ``"classification"``: train a linear model, the target as private as the features.
         ``"releases"``: release rows for the training of any model. ``"means"``, ``"frequencies"``: publish those of
@@ -182,10 +181,7 @@ def recommend(
     if shares is not None and task != "classification":
         raise ValueError(f"shares must be None unless the task is a classification; got {shares!r} for {task}.")
     table = DeclaredTable.of(schema, target, of_classes=task == "classification")
-    advice = answers[task](_Request(table, task, float(epsilon), n_people, float(explained), shares))
-    if isinstance(schema, str | Mapping):
-        return advice
-    return replace(advice, reason=f"{advice.reason} All columns are taken to lie between -1 and 1.")
+    return answers[task](_Request(table, task, float(epsilon), n_people, float(explained), shares))
 
 
 @dataclass(frozen=True)
