@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from skldp.domains._domain import Box
 from skldp.laws._odds import product_above, sum_above
-from skldp.mechanisms.bits._calibration import exact_bitrand_law
+from skldp.mechanisms.bits._calibration import Intervals, exact_bitrand_law
 from skldp.mechanisms.bits._fixed_point import FixedPoint
 from skldp.mechanisms.bits._flip_laws import (
     BitLaw,
@@ -58,7 +59,7 @@ def baseline_laws(
     total = n_features * n_bits
     m = n_bits // 2 if n_integer_bits is None else n_integer_bits
     encoding = FixedPoint(n_bits, m)
-    everything = encoding.reachable(np.full(n_features, -math.ldexp(1.0, m)), np.full(n_features, math.ldexp(1.0, m)))
+    everything = Intervals.of(encoding, Box((-math.ldexp(1.0, m),) * n_features, (math.ldexp(1.0, m),) * n_features))
     latent_budget = _uncorrected(lambda budget: latent_corrected_ratio(budget / total, _LATENT_ALPHA), epsilon)
     ome_budget = _uncorrected(lambda budget: ome_corrected_ratio(budget, total, _OME_ALPHA), epsilon)
     return {

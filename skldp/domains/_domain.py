@@ -153,10 +153,12 @@ class Box(Domain):
     def __post_init__(self) -> None:
         low, high = (_declared_numbers(name, getattr(self, name)) for name in ("low", "high"))
         fit = low.ndim == 1 and low.size and low.shape == high.shape
-        if not fit or not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        # A million features with one pair of bounds are read once.
+        few = [end[:1] if fit and (end == end[0]).all() else end for end in (low, high)]
+        if not fit or not (all(np.isfinite(end).all() for end in few) and (few[0] < few[1]).all()):
             raise ValueError("low and high must be finite numbers of equal length, with low < high; got others.")
-        for name, end in (("low", low), ("high", high)):
-            object.__setattr__(self, name, tuple(end.tolist()))
+        for name, end in zip(("low", "high"), few, strict=True):
+            object.__setattr__(self, name, tuple(end.tolist()) * (low.size // end.size))
 
     @classmethod
     def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> "Box":
@@ -169,9 +171,23 @@ class Box(Domain):
         return len(self.low)
 
     @cached_property
+    def shared(self) -> tuple[float, float] | None:
+        """The bounds of all features if they are the same; None otherwise."""
+        ends = self.low, self.high
+        return (self.low[0], self.high[0]) if all(end.count(end[0]) == len(end) for end in ends) else None
+
+    @cached_property
     def ends(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Both bounds as arrays of shape (n_features,)."""
-        return np.asarray(self.low), np.asarray(self.high)
+        if self.shared is None:
+            return np.asarray(self.low), np.asarray(self.high)
+        low, high = (np.full(self.n_features, end) for end in self.shared)
+        return low, high
+
+    @property
+    def extent(self) -> float:
+        """The largest magnitude."""
+        return max(map(abs, self.shared)) if self.shared else float(np.abs(self.ends).max())
 
     @cached_property
     def center(self) -> npt.NDArray[np.float64]:
@@ -211,7 +227,7 @@ class Box(Domain):
     @cached_property
     def _everywhere(self) -> tuple[float, float]:
         """Intersection of all features' bounds."""
-        return max(self.low), min(self.high)
+        return (max(self.low), min(self.high)) if self.shared is None else self.shared
 
     @cached_property
     def _ends_by_type(self) -> dict[np.dtype, tuple[np.ndarray, np.ndarray]]:
@@ -219,11 +235,11 @@ class Box(Domain):
 
     def _ends_of(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds in a type, as single numbers if all features share them."""
-        low, high = round_inward(*self.ends, dtype)
+        low, high = map(np.asarray, self.shared or self.ends)
+        low, high = round_inward(low, high, dtype)
         if not (low <= high).all():
             raise ValueError(f"Bounds must include a number of the type of the rows; got rows of {dtype}.")
-        alike = (low == low[0]).all() and (high == high[0]).all()
-        ends = self._ends_by_type[dtype] = (low[0], high[0]) if alike else (low, high)
+        ends = self._ends_by_type[dtype] = low[()], high[()]
         return ends
 
 

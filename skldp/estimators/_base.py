@@ -356,7 +356,8 @@ def release_charged(estimator, rows, ids):
 
 def check_bounds_of_type(bounds, dtype):
     """Raise ValueError for bounds beyond the range of the dtype of X, which would make NaN."""
-    if np.abs(bounds).max() > np.finfo(dtype).max:
+    low, high = bounds
+    if max(-np.min(low), np.max(high)) > np.finfo(dtype).max:
         raise ValueError(f"bounds must be within the range of the type of X, {dtype}; got larger ones.")
 
 

@@ -138,7 +138,7 @@ def _are_pairs(bounds: Any, n_features: int) -> bool:
 
 
 def _from_ends(bounds: Any, n_features: int, name: str, of: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return bounds that are given as (low, high), each of shape (n_features,)."""
+    """Return bounds that are given as (low, high), each of shape (n_features,); single numbers are checked once."""
     is_pair = hasattr(bounds, "__len__") and not isinstance(bounds, str) and len(bounds) == 2
     low, high = (_end(one, n_features) for one in bounds) if is_pair else (None, None)
     if low is None or high is None:
@@ -146,6 +146,7 @@ def _from_ends(bounds: Any, n_features: int, name: str, of: str) -> tuple[np.nda
             f"`{name}` must be (low, high){of}, each a finite number or one number for each of {n_features} "
             f"features, or a list of one such pair per feature; got {bounds!r}."
         )
+    low, high = np.broadcast_arrays(low, high)
     wrong = np.flatnonzero(low >= high)
     if wrong.size:
         j = wrong[0]
@@ -156,11 +157,11 @@ def _from_ends(bounds: Any, n_features: int, name: str, of: str) -> tuple[np.nda
             f"{name} must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart; "
             f"got {bounds!r}."
         )
-    return low, high
+    return np.full(n_features, low), np.full(n_features, high)
 
 
 def _end(given: Any, n_features: int) -> np.ndarray | None:
-    """Return the lower or upper end of each feature; None unless it is finite numbers of the right shape."""
+    """Return the lower or upper end of each feature, or of all; None unless it is finite numbers of the right shape."""
     try:
         values = np.asarray(given)
     except (TypeError, ValueError):
@@ -168,7 +169,7 @@ def _end(given: Any, n_features: int) -> np.ndarray | None:
     # numpy reads True and "1" as numbers.
     if values.dtype.kind not in "iuf" or values.shape not in ((), (n_features,)):
         return None
-    end = np.full(n_features, values, dtype=np.float64)
+    end = np.atleast_1d(values).astype(np.float64)
     return end if np.isfinite(end).all() else None
 
 

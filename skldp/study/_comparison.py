@@ -227,7 +227,7 @@ class MechanismComparison(ResultTable):
             )
         if any(name in METRIC_MECHANISMS for name in self.curves):
             lines.append("Guarantees per unit of distance are counted over the diameter of the bounds.")
-        return [*lines, "Exact is the worst-case loss of one complete record. Only exact is a guarantee."]
+        return [*lines, '"Exact" is the worst case over one complete record. Only the exact epsilon is a guarantee.']
 
     def _best(self, budget: float) -> str:
         """Return a sentence on the best mechanism within a budget, or on the smallest exact epsilon."""

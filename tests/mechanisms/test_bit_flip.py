@@ -11,7 +11,7 @@ from laws import THRESHOLD, chi_square_pvalue, code_law, seeded
 
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.bits._bit_flip import bitrand, latent, ome
-from skldp.mechanisms.bits._calibration import feature_losses
+from skldp.mechanisms.bits._calibration import worst_pair_losses
 from skldp.mechanisms.bits._flip_laws import log_alpha_bound
 
 RECIPES = {"bitrand": bitrand, "latent": latent, "ome": ome}
@@ -257,7 +257,8 @@ def test_a_record_of_sampled_features_costs_what_its_dearest_ones_do():
     low, high = np.array([0.0, -1.0, 0.0]), np.ones(3)
     for k in (1, 2, 3):
         release = bitrand(2.0, (low, high), n_bits=4, n_sampled_features=k)
-        levels = sorted(feature_losses(release.laws, release.encoding.reachable(low, high)))
+        reachable = release.encoding.reachable(release.encoding.encode(np.stack([low, high], axis=1)))
+        levels = sorted(worst_pair_losses(release.laws[0].losses, reachable))
         assert levels[0] < levels[2]
         assert release.guarantee().epsilon == pytest.approx(sum(levels[3 - k :]), rel=1e-12)
         assert release.guarantee().per_feature == levels[2]

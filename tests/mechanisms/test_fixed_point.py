@@ -117,7 +117,7 @@ def test_reachable_magnitudes_are_those_of_the_values_within_the_bounds(n_bits, 
     values = np.concatenate([[low, high], edges, np.nextafter(edges, -9)])
     codes = encoding.encode(values[(values >= low) & (values <= high)]).astype(int)
     top = 2 ** (n_bits - 1)
-    (ends,) = encoding.reachable([low], [high]).astype(int)
+    (ends,) = encoding.reachable(encoding.encode([[low, high]])).astype(int)
     for sign in (0, 1):
         expected = sorted({code - sign * top for code in codes if code // top == sign})
         assert list(range(ends[sign, 0], ends[sign, 1] + 1)) == expected

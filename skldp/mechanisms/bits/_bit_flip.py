@@ -18,11 +18,11 @@ from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import Workspace
 from skldp.mechanisms.bits._calibration import (
+    Intervals,
     exact_bitrand_law,
     exact_published_laws,
-    feature_losses,
     least_error_sample,
-    record_loss,
+    worst_losses,
 )
 from skldp.mechanisms.bits._fixed_point import (
     BitDecoder,
@@ -113,9 +113,10 @@ def bitrand(
     if calibration == "published":
         law = bitrand_law(epsilon, n_sampled, n_bits, alpha)
     else:
+        intervals = Intervals.of(encoding, box)
         if free:
-            n_sampled = least_error_sample(epsilon, encoding, *box.ends)
-        law = exact_bitrand_law(epsilon, encoding, encoding.reachable(*box.ends), n_sampled)
+            n_sampled = least_error_sample(epsilon, encoding, box, intervals)
+        law = exact_bitrand_law(epsilon, encoding, intervals, n_sampled)
     return BitFlip(box, encoding, (law,), debias, epsilon, n_sampled=n_sampled)
 
 
@@ -208,7 +209,7 @@ def _setting(
     check_epsilon(epsilon)
     check_choice("calibration", calibration, ("published", "exact"))
     box = Box.of(*(np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in bounds))
-    m = integer_bits(float(np.abs(box.ends).max())) if n_integer_bits == "auto" else n_integer_bits
+    m = integer_bits(box.extent) if n_integer_bits == "auto" else n_integer_bits
     n_sampled = box.n_features
     if n_sampled_features is not None and n_sampled_features not in ("auto", "all"):
         check_integer("n_sampled_features, if not None, 'auto' or 'all',", n_sampled_features, least=1, most=n_sampled)
@@ -218,14 +219,11 @@ def _setting(
 
 @dataclass(frozen=True)
 class BitFlip(BitFeatures):
-    """Randomized response on every bit of fixed-point codes, made by :func:`bitrand`, :func:`latent` and :func:`ome`.
-
-    Feature j follows ``laws[j % len(laws)]``. With `debias` the mean of the output is the encoded value.
-    """
+    """Randomized response on every bit of fixed-point codes; `bitrand`, `latent` and `ome` make it."""
 
     encoding: FixedPoint
-    laws: tuple[BitLaw, ...]
-    debias: bool = False
+    laws: tuple[BitLaw, ...]  # feature j follows laws[j % len(laws)]
+    debias: bool = False  # the mean of the output is the encoded value
     stated: float | None = None
     figures: tuple[tuple[str, float], ...] = ()
 
@@ -253,10 +251,11 @@ class BitFlip(BitFeatures):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Return the exact worst-case loss over the declared domain, from the integers that are sampled."""
-        losses = feature_losses(self.laws, self.encoding.reachable(*self.bounds.ends))
+        intervals = Intervals.of(self.encoding, self.bounds, len(self.laws))
+        epsilon, per_feature = worst_losses(self.laws, intervals, self.n_sampled)
         return PrivacyGuarantee(
-            record_loss(losses, self.n_sampled),
-            per_feature=float(losses.max()),
+            epsilon,
+            per_feature=per_feature,
             stated=self.stated,
             basis="exact, over all pairs of reachable codes",
             figures=self.figures,
@@ -281,7 +280,7 @@ class BitFlip(BitFeatures):
     @cached_property
     def _extent(self) -> float:
         """The largest magnitude of the domain."""
-        return float(np.abs(self.bounds.ends).max())
+        return self.bounds.extent
 
     @property
     def _within_reach(self) -> bool:

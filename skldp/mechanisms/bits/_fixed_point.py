@@ -204,13 +204,13 @@ class FixedPoint:
         magnitude = np.ldexp((code & (top - np.uint64(1))).astype(np.float64), self.n_integer_bits - self.n_bits + 1)
         return np.where(code >= top, magnitude, -magnitude).astype(dtype)
 
-    def reachable(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Words:
-        """Return the magnitude codes that numbers from `low` to `high` reach, for either sign.
+    def reachable(self, codes: np.ndarray) -> Words:
+        """Return the magnitudes of numbers between two codes, for either sign.
 
         Parameters
         ----------
-        low, high : array-like of shape (n,)
-            Ends of the intervals.
+        codes : ndarray of unsigned integers, shape (n, 2)
+            Codes of the least and of the largest number.
 
         Returns
         -------
@@ -218,16 +218,15 @@ class FixedPoint:
             ``[:, s]`` is the first and the last magnitude with sign bit s; the first exceeds the last where the
             sign is never reached.
         """
-        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        mask = np.uint64((1 << (self.n_bits - 1)) - 1)
-        ends = np.empty((low.size, 2, 2), dtype=np.uint64)
-        ends[:, 0, 0] = self.encode(np.maximum(-high, 0.0)).astype(np.uint64) & mask
-        ends[:, 0, 1] = self.encode(np.maximum(-low, 0.0)).astype(np.uint64) & mask
-        ends[:, 1, 0] = self.encode(np.maximum(low, 0.0)).astype(np.uint64) & mask
-        ends[:, 1, 1] = self.encode(np.maximum(high, 0.0)).astype(np.uint64) & mask
+        top = np.uint64(1 << (self.n_bits - 1))
+        wide = codes.astype(np.uint64)
+        positive, magnitudes = wide >= top, wide & (top - np.uint64(1))
+        ends = np.empty((len(codes), 2, 2), dtype=np.uint64)
+        ends[:, 0] = np.where(positive, np.uint64(0), magnitudes)[:, ::-1]
+        ends[:, 1] = np.where(positive, magnitudes, np.uint64(0))
         never = np.array([1, 0], dtype=np.uint64)
-        ends[low >= 0, 0] = never
-        ends[high < 0, 1] = never
+        ends[positive[:, 0], 0] = never
+        ends[~positive[:, 1], 1] = never
         return ends
 
     def _scale(self, magnitude: np.ndarray, largest: float, shift: int, codes: np.ndarray) -> None:
@@ -264,10 +263,7 @@ def plain_bits(n_bits: int) -> Floats:
 
 
 def unbiased_bits(law: BitLaw) -> Floats:
-    r"""Return scores of output bits 0 and 1 whose mean is the input bit, shape (n_bits, 2).
-
-    .. math:: \hat b = \frac{b' - P(0 \to 1)}{P(1 \to 1) - P(0 \to 1)}
-    """
+    """Return (bit - P(0 -> 1)) / (P(1 -> 1) - P(0 -> 1)) for output bits 0 and 1, shape (n_bits, 2)."""
     zero = law.ones[0]
     # The integers differ, but the difference of their doubles may still be 0: take it before rounding.
     apart = np.where(law.from_one >= law.from_zero, law.from_one - law.from_zero, law.from_zero - law.from_one)
@@ -302,11 +298,7 @@ def code_moments(codes: np.ndarray, law: BitLaw, decoder: "BitDecoder") -> tuple
 
 
 def original_squares(squares: Floats, law: BitLaw, decoder: "BitDecoder") -> Floats:
-    r"""Convert the mean square of the unbiased decoded number to that of the encoded one, for a symmetric law.
-
-    .. math:: \mathbb{E}[\hat x^2 \mid x] = \frac{1}{(1 - 2 q_0)^2} \Bigl(x^2
-              + \sum_{i \ge 1} \frac{w_i^2 q_i (1 - q_i)}{(1 - 2 q_i)^2}\Bigr)
-    """
+    """Invert E[x'^2] = (x^2 + sum_i w_i^2 q_i (1 - q_i) / (1 - 2 q_i)^2) / (1 - 2 q_0)^2, for a symmetric law."""
     flips = law.ones[0, 1:]
     variance = float((np.diff(decoder.contributions, axis=1)[:, 0] ** 2 * flips * (1 - flips)).sum())
     return squares / float(decoder.signs[1]) ** 2 - variance
@@ -321,13 +313,10 @@ def _sums(values: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class BitDecoder:
-    """Decoder of codes: a factor of the sign bit times a sum over the other bits.
+    """Decoder of codes: a factor of the sign bit times a sum over the other bits."""
 
-    Shapes: `signs` (2,); `contributions` (n_bits - 1, 2).
-    """
-
-    signs: Floats
-    contributions: Floats
+    signs: Floats  # (2,)
+    contributions: Floats  # (n_bits - 1, 2)
     base: float = 0.0
 
     @cached_property

@@ -29,26 +29,15 @@ def symmetric_law(log_odds: npt.ArrayLike) -> "BitLaw":
 
 
 def log_alpha_bound(epsilon: float, n_features: int, n_bits: int) -> float:
-    r"""Return the natural logarithm of Theorem 2's upper bound on alpha.
-
-    .. math:: \alpha \le \sqrt{\frac{\varepsilon + r l}{2 r \sum_{i=0}^{l-1} e^{2 \varepsilon i / l}}}
-
-    BitRand, Theorem 2.
-    """
+    """Return ln sqrt((epsilon + r l) / (2 r sum_i e^(2 epsilon i / l))), the upper bound of ln alpha (Theorem 2)."""
     exponents = 2 * epsilon * np.arange(n_bits) / n_bits
     spread = float(logsumexp(exponents))
     return 0.5 * (math.log(epsilon + n_features * n_bits) - math.log(2 * n_features) - spread)
 
 
 def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | None = None) -> "BitLaw":
-    r"""Return f-RR's law as published.
-
-    .. math:: q_i = \frac{\alpha e^{i \varepsilon / l}}{1 + \alpha e^{i \varepsilon / l}}
-
-    At a large epsilon the low bits flip with more than one half; that is what the paper defines.
-
-    BitRand, Equation 2 and Theorem 2.
-    """
+    """Return f-RR's published law: bit i flips with odds alpha e^(i epsilon / l) (BitRand, Equation 2)."""
+    # At a large epsilon the low bits flip with more than one half, as the paper defines.
     bound = log_alpha_bound(epsilon, n_features, n_bits)
     log_alpha = bound
     if alpha is not None:
@@ -59,29 +48,17 @@ def bitrand_law(epsilon: float, n_features: int, n_bits: int, alpha: float | Non
 
 
 def latent_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
-    r"""Return LATENT's law, for all features.
-
-    .. math:: P(1 \to 1) = \frac{1}{1 + \alpha},\qquad P(0 \to 1) = \frac{1}{1 + \alpha e^s}
-
-    BitRand, Equation 27 and Theorem 5.
-    """
+    """Return LATENT's law: P(1 -> 1) = 1 / (1 + alpha), P(0 -> 1) = 1 / (1 + alpha e^budget) (BitRand, Equation 27)."""
     log_alpha = _log_alpha(alpha)
     from_one, from_zero = (flip_threshold(np.full(n_bits, odds)) for odds in (log_alpha, log_alpha + budget))
     return (BitLaw(from_one, from_zero),)
 
 
 def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
-    r"""Return OME's law, for features at even and at odd places.
-
-    The parity is that of a bit's place among all bits of the record: with an odd number of bits there are two laws.
-
-    .. math:: P(1 \to 1) = \frac{\alpha}{1 + \alpha} \text{ (even)},\; \frac{1}{1 + \alpha^3} \text{ (odd)},\qquad
-              P(0 \to 1) = \frac{1}{1 + \alpha e^s}
-
-    BitRand, Equation 33 and Theorem 6.
-    """
+    """Return OME's laws (BitRand, Equation 33): P(1 -> 1) is alpha / (1 + alpha) at even places of a record's bits."""
     log_alpha = _log_alpha(alpha)
     from_zero = flip_threshold(np.full(n_bits, log_alpha + budget))
+    # At odd places P(1 -> 1) is 1 / (1 + alpha^3). An odd number of bits gives odd features a law of their own.
     places = np.arange(n_bits)
     starts = (0,) if n_bits % 2 == 0 else (0, 1)
     return tuple(
@@ -91,20 +68,13 @@ def ome_laws(budget: float, n_bits: int, alpha: float) -> tuple["BitLaw", ...]:
 
 
 def latent_corrected_ratio(budget: float, alpha: float) -> float:
-    r"""Return the paper's corrected epsilon of LATENT over the stated one (Theorem 5).
-
-    .. math:: \frac{\varepsilon_{corrected}}{\varepsilon} = \frac{(1 + \alpha)(1 + \alpha e^s)}{\alpha (1 + e^s)}
-    """
+    """Return (1 + alpha)(1 + alpha e^s) / (alpha (1 + e^s)), LATENT's corrected over its stated epsilon (Theorem 5)."""
     log_alpha = _log_alpha(alpha)
     return (1 + alpha) / alpha * math.exp(_log1p_exp(log_alpha + budget) - _log1p_exp(budget))
 
 
 def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> float:
-    r"""Return the paper's corrected epsilon of OME over the stated one, with the sign as printed (Theorem 6).
-
-    .. math:: \varepsilon_{corrected} = \Bigl(\frac{r l}{Q_1} - \frac{r l}{Q_2}\Bigr) \ln \alpha
-              + \frac{\varepsilon}{2 Q_1} + \frac{\varepsilon}{2 Q_2}
-    """
+    """Return OME's corrected over its stated epsilon, with the sign as printed (BitRand, Theorem 6)."""
     log_alpha, budget = _log_alpha(alpha), epsilon / n_total_bits
     even, odd, zero = (_expit(x) for x in (log_alpha, -3 * log_alpha, -(log_alpha + budget)))
     first = even * (1 - zero) + zero * (1 - even)
@@ -114,13 +84,8 @@ def ome_corrected_ratio(epsilon: float, n_total_bits: int, alpha: float) -> floa
 
 
 def optimal_losses(budget: float, sensitivities: Sequence[float] | Floats) -> Floats:
-    r"""Split a budget over bits so that the expected error :math:`\sum_i q_i \Delta_i` is least.
-
-    .. math:: q_i = \tfrac12 \Bigl(1 - \sqrt{1 - 4 \lambda / \Delta_i}\Bigr) \text{ where } \Delta_i > 4 \lambda,
-              \quad \tfrac12 \text{ elsewhere}
-
-    with :math:`\lambda` such that the losses add up to the budget.
-    """
+    """Split a budget over bits so that the expected error, the sum of q_i Delta_i, is least."""
+    # The solution is q_i = (1 - sqrt(1 - 4 lambda / Delta_i)) / 2, or 1/2 where Delta_i <= 4 lambda.
     delta = np.asarray(sensitivities, dtype=np.float64)
     # With y = ln(Delta_max / (4 lambda)), 1 - 4 lambda / Delta_i is 1 - exp(-(y - gap_i)): no cancellation at any size.
     gaps = np.log(delta.max()) - np.log(delta)
@@ -142,11 +107,7 @@ def optimal_losses(budget: float, sensitivities: Sequence[float] | Floats) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class BitLaw:
-    """Law of independent bits, the most significant first, by uint64 numbers of shape (n_bits,).
-
-    A bit is released as 1 with probability ``from_one / 2**64`` if it is 1 and ``from_zero / 2**64`` if it is 0, never
-    0.
-    """
+    """Law of independent bits, the most significant first: 2^64 times the chances of a 1, positive uint64 (n_bits,)."""
 
     from_one: Words
     from_zero: Words
@@ -188,10 +149,7 @@ class BitLaw:
 
     @property
     def losses(self) -> Floats:
-        """Privacy loss of each bit, natural log, shape (n_bits, 2, 2), rounded up.
-
-        ``[i, b, c]`` is the largest log-likelihood ratio of an output bit between inputs b and c.
-        """
+        """Largest log-likelihood ratio of output bit i between inputs b and c, shape (n_bits, 2, 2), rounded up."""
         ones = _log_ratio(self.from_one, self.from_zero)
         zeros = _log_ratio(~self.from_one + np.uint64(1), ~self.from_zero + np.uint64(1))
         losses = np.zeros((self.n_bits, 2, 2))

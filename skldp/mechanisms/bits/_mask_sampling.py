@@ -67,10 +67,7 @@ def _invert_residual(
     masks: np.ndarray,
     tied: np.ndarray,
 ) -> int:
-    """Write masks to the places `left`, and the numbers of draws at a boundary to `tied`; say how many these are.
-
-    The words `drawn` become points of the residual law; `undecided` marks entries of the guide with more than one mask.
-    """
+    """Write masks to the places `left`, and the numbers of draws at a boundary to `tied`; say how many these are."""
     n_tied = 0
     for k in range(drawn.size):
         word = np.uint64(words[left[k]] - first)
@@ -128,11 +125,7 @@ _TYPES = (
 
 @cache
 def compiled_loops() -> Loops | None:
-    """Return the loops compiled, or None where numba is not installed, does not work or is switched off.
-
-    ``NUMBA_DISABLE_JIT=1`` switches it off. The compiled code is kept beside this file or, where that cannot be
-    written, in the user's cache.
-    """
+    """Return the loops compiled; None if numba is not installed, does not work or is off (``NUMBA_DISABLE_JIT=1``)."""
     try:
         import numba
     except Exception:
@@ -166,10 +159,7 @@ _GUIDE_BITS = 7
 
 
 class Residual(NamedTuple):
-    """Distribution function of the remaining values of the first word, with a guide table.
-
-    Its points are uint64 numbers: which of the remaining values the first word is, and further bits.
-    """
+    """Distribution function, with a guide table, of points: which remaining value the first word is, and more bits."""
 
     masks: npt.NDArray[np.uint16]
     boundaries: Words

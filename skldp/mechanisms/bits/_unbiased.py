@@ -32,13 +32,9 @@ _MOST_MAGNITUDE_BITS = 52
 
 
 def worst_variance(losses: npt.ArrayLike, n_features: int = 1, n_sampled: int = 1) -> float:
-    r"""Return the largest variance of the unbiased number over [-1, 1].
-
-    With :math:`w_i = 2^{J - i} / (2^J - 1)` and x rounded at random to the neighbouring magnitudes,
-
-    .. math:: \operatorname{Var}(x) = \frac{r}{k} \coth^2 \tfrac{c_0}{2} \Bigl(\mathbb{E}[\text{mag}^2 \mid x]
-              + \sum_i \frac{w_i^2}{4 \sinh^2(c_i / 2)}\Bigr) - x^2
-    """
+    """Return the maximum over [-1, 1] of the variance of the unbiased number."""
+    # Var(x) = (r / k) coth^2(c_0 / 2) (E[mag^2 | x] + sum_i w_i^2 / (4 sinh^2(c_i / 2))) - x^2, where
+    # w_i = 2^(J - i) / (2^J - 1) and x is rounded at random to a neighbouring magnitude.
     sign, *magnitude = np.asarray(losses, dtype=np.float64)
     scale = n_features / n_sampled / math.tanh(sign / 2) ** 2
     return _outermost(scale, len(magnitude)) + scale * _spread(np.array(magnitude))
@@ -134,10 +130,7 @@ def unbiased_bitrand(epsilon: float, bounds: Box, n_bits: int, n_sampled: int | 
 
 @dataclass(frozen=True)
 class UnbiasedBitFlip(BitFeatures):
-    """Unbiased release through a sign and a few magnitude bits.
-
-    :func:`~skldp.mechanisms.bitrand` makes the one of least variance.
-    """
+    """Unbiased release through a sign and a few magnitude bits; ``bitrand`` makes the one of least variance."""
 
     law: BitLaw
     stated: float | None = None

@@ -192,7 +192,7 @@ def _rounded(table: Floats, least: Floats, epsilon: float, places: list[int], un
 
 # A coarse prior is divided into at least this many equal parts, whose edges are candidates for the bins.
 _LEAST_PARTS = 64
-_MOST_TURNS = 50
+_MOST_TURNS = 150
 
 
 @dataclass(frozen=True)
@@ -250,15 +250,20 @@ def best_knots(epsilon: float, prior: tuple[float, ...] | None) -> AnswerBins:
     for k in range(2, edges.size + 1):
         inner = RandomizedResponse(epsilon, k)
         p, q = inner.support_probabilities()
-        for start in (-1.0, 0.0, 1.0):
-            sum_of_knots, knots = start * k / 2, edges
-            # Each turn lowers the loss, but for rounding.
-            for _ in range(_MOST_TURNS):
+        # The outer answers alone and the numbers, rounded to nothing, have at least this loss, which grows with k.
+        if best is not None and 2 * q / (p - q) ** 2 + (square - mean**2) / (p - q) - square > best.expected_loss:
+            break
+        turned: set[float] = set()
+        for start in (-k / 2, 0.0, k / 2):
+            sum_of_knots, knots = start, None
+            # Each turn lowers the loss, but for rounding; from where an earlier start has been it goes the same way.
+            while sum_of_knots not in turned and len(turned) < _MOST_TURNS:
+                turned.add(sum_of_knots)
                 slope = 2 * q * (q * sum_of_knots + (p - q) * mean)
                 knots = edges[_best_path((p - q) * between, q * edges**2 - slope * edges, k)]
-                if float(knots.sum()) == sum_of_knots:
-                    break
                 sum_of_knots = float(knots.sum())
+            if knots is None:
+                continue
             answers = (knots - q * sum_of_knots) / (p - q)
             weights = q + (p - q) * _weights(zeroth, first, edges, knots)
             loss = float(weights @ answers**2) - square
@@ -281,11 +286,11 @@ def _best_path(steps: Floats, stops: Floats, k: int) -> Ints:
     """Return the k stops from the first to the last with the least sum of stops and steps."""
     best = np.full(stops.size, math.inf)
     best[0] = stops[0]
-    sources = []
+    sources, places, backward = [], np.arange(stops.size), np.ascontiguousarray(steps.T)
     for _ in range(k - 1):
-        through = best[:, None] + steps
-        sources.append(through.argmin(axis=0))
-        best = through.min(axis=0) + stops
+        through = best + backward
+        sources.append(through.argmin(axis=1))
+        best = through[places, sources[-1]] + stops
     return _traced(sources, stops.size - 1)
 
 
