@@ -100,7 +100,7 @@ class CellScores(PartScores):
         weighted = response / np.where(usual > 0, usual, 1.0)
         told_apart = weighted @ response.T
         if len(response) > response.shape[1] or np.linalg.cond(told_apart) > _WORST_CONDITION:
-            raise ValueError(f"The answers of a law must tell the parts apart; got too many parts: {len(response)}.")
+            raise ValueError(f"The law cannot distinguish {len(response)} bins; use fewer.")
         inverse = np.linalg.solve(told_apart, weighted)
         self.of_cells = inverse if combine is None else combine @ inverse
         self.low, self.high = self.of_cells.min(axis=1), self.of_cells.max(axis=1)
