@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skldp._checks import check_choice
+from skldp.domains._column import Column
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
@@ -24,7 +25,7 @@ from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData
 from skldp.study._released_rows import ReleasedRowsRegressor
 from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, score_label, stacked
-from skldp.study._table_files import StudyInputError, some_names
+from skldp.study._table_files import StudyInputError, looks_skewed, some_names
 
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
 _TOLERANCE = 1 + 1e-6
@@ -181,8 +182,12 @@ class MechanismComparison(ResultTable):
             "order of the file: name the other columns by --columns, unless it is known of a person.": (
                 data.row_numbers()
             ),
-            f"Bounds of {some_names(data.wide)} span a factor of 100 or more: if values are skewed, declare them in "
-            '--schema with "scale": "log".': data.wide,
+            f"Values of {some_names(data.skewed)} lie near the low end of their bounds, or the bounds span a factor of "
+            '100: if they are skewed, declare them in --schema with "scale": "log" and a low above 0.': data.skewed,
+            "Values of the target lie near the low end of its bounds, or these span a factor of 100: if it is skewed, "
+            "predict its logarithm by --target-transform log.": (
+                data.target_bounds is not None and looks_skewed(Column(*data.target_bounds), data.y)
+            ),
             "Training labels are not private.": settings.labels == "none" and data.task == "classification",
             "With none the features are not private: its epsilon counts only the label.": "none" in self.curves,
             **dict.fromkeys(left_out, True),

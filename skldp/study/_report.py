@@ -87,16 +87,8 @@ def points(comparison: MechanismComparison) -> TextTable:
             seconds = f"{point.fit_time:.2f}", f"{point.score_time:.3f}"
             of_steps = "; ".join(f"{step}: {guarantee}" for step, guarantee in steps)
             rows.append([name, *epsilons, delta, _measured(point), *seconds, of_steps])
-    headings = (
-        "mechanism",
-        "stated ε",
-        "exact ε",
-        "δ",
-        score_label(first.scoring),
-        "fit s",
-        "score s",
-        "guarantee of each step",
-    )
+    score = score_label(first.scoring)
+    headings = ("mechanism", "stated ε", "exact ε", "δ", score, "fit s", "score s", "guarantee of each step")
     of_rows = comparison.data.task == "classification" and comparison.settings.labels == "none"
     of_what = "the features of one record" if of_rows else "one complete record with its target"
     note = f"Epsilons are of {of_what}. Those of steps add up; steps that are not listed release nothing."
