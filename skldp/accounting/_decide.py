@@ -33,7 +33,7 @@ from skldp.accounting._units import (
     zcdp_budget,
 )
 from skldp.accounting.losses._ascent import have_lost_more
-from skldp.accounting.losses._cohorts import AnswerTable, History, LinearTable, PointTable
+from skldp.accounting.losses._cohorts import AnswerTable, BoxTable, History, PointTable
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, region_of
 
@@ -116,7 +116,7 @@ class Rule:
             return None
         region = region_of(self.bounds, n_features=query.n_features)
         if region.is_box:
-            return LinearTable(region.box)
+            return BoxTable(region.box)
         return PointTable(region) if self.name != "simplified" and PointTable.serves(region) else None
 
 

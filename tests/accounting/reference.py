@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from skldp.accounting import FiniteQuery
 from skldp.accounting._regression_query import RegressionQuery
-from skldp.accounting.losses._cohorts import LinearTable
+from skldp.accounting.losses._cohorts import BoxTable
 from skldp.accounting.losses._region import checked_box
 
 KINDS = ("linear", "truncated", "logistic", "exponential")
@@ -113,5 +113,5 @@ def running_example(power):
 def linear_decisions(queries, histories, query, *, epsilon, bounds, table=None):
     """Decisions of a new table of linear queries over a box, or of a given one."""
     if table is None:
-        table = LinearTable(checked_box(bounds, n_features=getattr(query, "n_features", None)))
+        table = BoxTable(checked_box(bounds, n_features=getattr(query, "n_features", None)))
     return table.decisions(queries, histories, query, epsilon=epsilon)

@@ -19,7 +19,7 @@ from skldp.accounting.ledger import _state as state
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.accounting.losses import _box_search as search
 from skldp.accounting.losses._certificate import Proof, Tree, certified_loss
-from skldp.accounting.losses._cohorts import LinearTable
+from skldp.accounting.losses._cohorts import BoxTable
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 
@@ -204,7 +204,7 @@ def in_the_table(table, queries, histories, query, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
-    [(LinearTable, "decisions", in_the_table), (state, "decide", everybody)],
+    [(BoxTable, "decisions", in_the_table), (state, "decide", everybody)],
 )
 def test_verification_finds_what_a_fault_in_the_decisions_admitted(monkeypatch, module, name, fault):
     queries, outputs, box = a_hair_below()

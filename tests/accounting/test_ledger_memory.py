@@ -5,6 +5,7 @@ import pytest
 
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
+from skldp.accounting._class_query import ClassQuery
 from skldp.accounting._decide import Rule, decide
 from skldp.accounting._query import ReleaseQuery
 from skldp.accounting.ledger._cache import LedgerCache
@@ -83,7 +84,7 @@ def test_nothing_is_remembered_beside_answers_that_the_table_does_not_know():
         for kind in ("linear", "linear", "linear", "linear"):
             ledger.answer(query_of(rng, kind), ["ann"], lambda rows: [1])
         assert np.isfinite(ledger._state.cache.losses_of(np.array([0])))
-        ledger.answer(query_of(rng, "logistic", epsilon=0.01), ["ann"], lambda rows: [1])
+        ledger.answer(ClassQuery(np.eye(2, 3), [0.0, 0.0], 0.01), ["ann"], lambda rows: [1])
         assert np.isinf(ledger._state.cache.losses_of(np.array([0])))
         ledger.answer(query_of(rng, "linear", epsilon=0.01), ["ann"], lambda rows: [1])
         assert np.isinf(ledger._state.cache.losses_of(np.array([0])))
@@ -94,5 +95,5 @@ def test_a_history_that_memory_settles_is_not_read(monkeypatch):
         query = RegressionQuery("linear", [1.0, 0.5, -0.5], 0.0, (-2, 2), 0.3)
         for output in (1, 0, 1, 0):
             ledger.answer(query, ["ann"], lambda rows, o=output: [o], repeat=True)
-        monkeypatch.setattr("skldp.accounting.losses._cohorts.LinearTable.decisions", None)
+        monkeypatch.setattr("skldp.accounting.losses._cohorts.BoxTable.decisions", None)
         assert ledger.answer(query, ["ann"], lambda rows: [1], repeat=True).accepted.all()

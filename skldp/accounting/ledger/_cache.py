@@ -29,7 +29,7 @@ from skldp.accounting.ledger._records import (
     RecordedRelease,
     hash_of_erased,
 )
-from skldp.accounting.losses._cohorts import AnswerTable, LinearTable
+from skldp.accounting.losses._cohorts import AnswerTable, BoxTable
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import Identity
 
@@ -135,7 +135,7 @@ class LedgerCache:
         self.n_answers += len(numbers)
         self._fingerprints[numbers] += self._query_tokens(query, outputs)
         self._spent[numbers] = saturated_sum(self._spent[numbers], charge_parts(query))
-        by_table = isinstance(self.table, LinearTable) and self.table.add(query)
+        by_table = isinstance(self.table, BoxTable) and self.table.add(query)
         self._losses[numbers] += query.epsilon if by_table else np.inf
         if self._certified_losses:
             known = [self._certified_losses.get((a, b), np.inf) for a, b in self._fingerprints[numbers].tolist()]

@@ -12,10 +12,13 @@ import numpy as np
 from skldp._arrays import Bools, Floats, Ints
 from skldp.accounting._decide import Answers, Rule, Workers
 from skldp.accounting._query import Query, ReleaseQuery
+from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._records import damage, recorded_histories, who_answered
 from skldp.accounting.ledger._store import ConflictError, LedgerStore
+from skldp.accounting.losses._cohorts import is_proved_within
 from skldp.accounting.losses._realized_loss import realized_loss
+from skldp.accounting.losses._region import region_of
 from skldp.exceptions import LedgerError
 
 
@@ -184,13 +187,14 @@ def _fits(rule: Rule, pairs: list[tuple[Query, int]], budget: Fraction) -> bool:
     remaining = budget - _cost_of_releases(released)
     if remaining < 0:
         return False
-    loss = realized_loss(
-        [query for query, _ in asked],
-        [output for _, output in asked],
-        bounds=rule.bounds,
-        tol=rule.tol,
-        threshold=math.nextafter(float(remaining), 0.0),
-    )
+    queries, outputs = [query for query, _ in asked], [output for _, output in asked]
+    threshold = math.nextafter(float(remaining), 0.0)
+    regressions = [query for query in queries if isinstance(query, RegressionQuery)]
+    if rule.bounds is not None and regressions and len(regressions) == len(queries):
+        region = region_of(rule.bounds, n_features=regressions[0].n_features)
+        if region.is_box and is_proved_within(regressions, outputs, region.box, threshold):
+            return True
+    loss = realized_loss(queries, outputs, bounds=rule.bounds, tol=rule.tol, threshold=threshold)
     return Fraction(loss.upper) <= remaining
 
 

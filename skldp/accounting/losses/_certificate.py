@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from skldp._arrays import Floats, Positions
+from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses._region import UNIT, Region, box_region
 from skldp.accounting.losses._sampled_law import CHANCE_ERROR, AnswerLaw, answer_law
@@ -198,12 +198,12 @@ def leaf_bounds(
     *,
     minorant: bool = False,
     prices: Floats | None = None,
+    leaf: Positions | None = None,
 ) -> Floats:
-    """Return upper bounds of the sum over leaves, valid for any slopes."""
+    """Return upper bounds of the sum over leaves, or of each row of counts over its own leaf, valid for any slopes."""
     # Shapes: count (n,), slopes (k, n), box_low, box_high (k, d), low, high (k, n), prices (k, n_inequalities); returns
-    # (k,).
+    # (k,). With leaf (m,), count (m, n); returns (m,).
     with np.errstate(all="ignore"):
-        weighted = count * slopes
         peaks = np.empty(np.broadcast_shapes(slopes.shape, low.shape))
         is_curved = law.growth != 0
         ramp_peaks = partial(_ramp_peaks, minorant=minorant)
@@ -214,6 +214,9 @@ def leaf_bounds(
             elif kind.any():
                 part = law.part(np.flatnonzero(kind))
                 peaks[:, kind] = peak(part, sign, slopes[:, kind], low[:, kind], high[:, kind])
+        if leaf is not None:
+            slopes, peaks, box_low, box_high = (values[leaf] for values in (slopes, peaks, box_low, box_high))
+        weighted = count * slopes
         tilt = weighted @ law.coef
         if law.region is None:
             rest = weighted @ law.offset + np.maximum(tilt * box_low, tilt * box_high).sum(axis=1)
@@ -221,6 +224,52 @@ def leaf_bounds(
             rest = weighted @ law.offset + law.region.largest_priced(tilt, prices, box_low, box_high)
         bounds = (count * peaks).sum(axis=1) + rest + _roundings(law, count, slopes)
     return np.where(np.isnan(bounds), np.inf, bounds)
+
+
+class Cover:
+    """Parts that cover the box, each for some rows of counts; `upper` is proved for any slopes and cuts."""
+
+    # Shapes: `low`, `high` (k, d), `leaf`, `row`, `bounds` (m,) for m pairs of a part and a row, `upper` (n_rows,).
+
+    def __init__(self, law: AnswerLaw, sign: int, counts: Floats) -> None:
+        self._law, self._sign, self._counts = law, sign, counts
+        self.low, self.high = law.box[:1], law.box[1:]
+        self.leaf, self.row = np.zeros(len(counts), dtype=np.intp), np.arange(len(counts))
+        self.kept = np.zeros(1, dtype=np.intp)
+        self.upper, self._closed = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
+
+    @property
+    def ranges(self) -> tuple[Floats, Floats]:
+        """Least and largest argument of each answer over each part, shape (k, n)."""
+        return self._law.ranges(self.low, self.high)
+
+    def bound(self, slopes: Floats) -> None:
+        """Bound each row over its parts, from slopes of shape (k, n)."""
+        # A single part needs no copy of its bounds for each row.
+        leaf = self.leaf if len(self.low) > 1 else None
+        ends = self.low, self.high, *self.ranges
+        self.bounds = leaf_bounds(self._law, self._sign, self._counts[self.row], slopes, *ends, leaf=leaf)
+        upper = self._closed.copy()
+        np.maximum.at(upper, self.row, self.bounds)
+        self.upper = np.minimum(self.upper, upper)
+
+    def keep(self, kept: Bools) -> None:
+        """Drop the pairs that are not kept: their bounds stay in `upper`; `kept` becomes the parts that are left."""
+        np.maximum.at(self._closed, self.row[~kept], self.bounds[~kept])
+        self.kept, leaf = np.unique(self.leaf[kept], return_inverse=True)
+        order = np.argsort(leaf, kind="stable")
+        self.leaf, self.row = leaf[order], self.row[kept][order]
+        self.low, self.high = self.low[self.kept], self.high[self.kept]
+
+    def halve(self, feature: Positions) -> None:
+        """Halve each part along one of its features."""
+        parts, n = np.arange(len(self.low)), len(self.low)
+        low, high = self.low[parts, feature], self.high[parts, feature]
+        # Both halves end at the same number, so they cover the part.
+        cut = np.clip(low / 2 + high / 2, low, high)
+        self.low, self.high = np.tile(self.low, (2, 1)), np.tile(self.high, (2, 1))
+        self.high[parts, feature] = self.low[n + parts, feature] = cut
+        self.leaf, self.row = np.concatenate([self.leaf, self.leaf + n]), np.tile(self.row, 2)
 
 
 def _roundings(law: AnswerLaw, count: Floats, slopes: Floats) -> Floats:

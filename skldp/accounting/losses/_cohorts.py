@@ -11,22 +11,27 @@ import numpy as np
 from skldp._arrays import Bools, Floats, Positions
 from skldp.accounting._query import Query
 from skldp.accounting._regression_query import RegressionQuery
-from skldp.accounting.losses._ascent import stepped
+from skldp.accounting.losses._ascent import ascended, scattered, stepped
 from skldp.accounting.losses._certificate import (
+    Cover,
     bounds_at,
     leaf_bounds,
     peaks_at_vertices,
     vertex_bounds,
     vertex_rounding,
 )
-from skldp.accounting.losses._region import Region
+from skldp.accounting.losses._region import Region, middle_and_half
 from skldp.accounting.losses._sampled_law import AnswerLaw, answer_law
-from skldp.accounting.losses._sigmoid_sum import sigmoid_sum
+from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
 
 History = tuple[Sequence[int], Sequence[int]]
 
 _MOST_MOVING = 10
 _MAX_STEPS = 12
+# Parts of a history that the table divides further, and at how many levels; the search takes over beyond them.
+_MOST_PARTS, _MOST_PARTS_TOGETHER, _MOST_LEVELS = 512, 1 << 13, 60
+# Levels between ascents, and every so many of the scattered points from which the first one starts.
+_BETWEEN_ASCENTS, _SPARSE = 4, 8
 # Approximate number of entries in a temporary array.
 _BLOCK = 1 << 21
 # A margin above the tolerance of a single history's search makes both methods decide alike.
@@ -115,87 +120,170 @@ class AnswerTable(ABC):
     def _bounds_of(self, part: AnswerLaw) -> Floats:
         """Return the bounds on the answers, one row per answer."""
 
-    @staticmethod
     @abstractmethod
     def _decided(
-        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+        self, law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
     ) -> tuple[list[bool | None], Floats]:
         """Decide for each row of counts whether it is within the budget with every row of `more`; bound its losses."""
 
 
-class LinearTable(AnswerTable):
-    """Table of linear queries over a box, with bounds at each vertex. Shapes: `box` (2, n_features)."""
+class BoxTable(AnswerTable):
+    """Table of regression queries over a box, with bounds at each vertex for concave ones."""
 
     def __init__(self, box: Floats) -> None:
+        # Shapes: `box` (2, n_features).
         self._box = box
-        self._moving = np.flatnonzero(box[0] < box[1])
-        moving = self._moving[:_MOST_MOVING]
+        moving = np.flatnonzero(box[0] < box[1])
+        moving = moving if len(moving) <= _MOST_MOVING else moving[:0]
         self.n_vertices = 1 << len(moving)
         super().__init__((self.n_vertices,))
         at_the_top = (np.arange(self.n_vertices)[:, None] >> np.arange(len(moving))) & 1 == 1
         self._vertices = np.tile(box[0], (self.n_vertices, 1))
         self._vertices[:, moving] = np.where(at_the_top, box[1, moving], box[0, moving])
 
-    @staticmethod
     def _decided(
-        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+        self, law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
     ) -> tuple[list[bool | None], Floats]:
-        # True is certified by :mod:`~skldp.accounting.losses._certificate`: the maximum from the slopes at a nearby
-        # point, the minimum from all vertices. False means that the loss between two points exceeds the budget, up to
-        # rounding, with the first row of `more` that does.
-        problem = sigmoid_sum(law)
-        n_histories = len(counts)
-        depths = ((counts @ bounds)[None] + (more @ bounds)[:, None]).max(axis=2).ravel()
-        counts = (counts[None] + more[:, None]).reshape(-1, len(law))
-        depths += vertex_rounding(law, counts)
-        slack = 2 * counts @ law.allowances
-        fits, exceeds = np.zeros(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
-        proved = np.full(len(counts), np.inf)
-        active = np.arange(len(counts))
-        ends = law.box[:1], law.box[1:], *law.ranges(law.box[:1], law.box[1:])
-        # All ascents start in the middle, with one row of arguments.
-        points = np.zeros((1, problem.weights.shape[1]))
-        lost = np.zeros(n_histories, dtype=bool)
-        for _ in range(_MAX_STEPS):
-            arguments = points @ problem.weights.T + problem.offset
-            values = (counts[active] * problem.value(arguments)).sum(axis=1)
-            each = problem.slope(arguments)
-            slopes = (counts[active] * each) @ problem.weights
-            uppers = values + np.abs(slopes).sum(axis=1) - (slopes * points).sum(axis=1)
-            seem = np.flatnonzero(uppers + depths[active] + slack[active] + MARGIN <= epsilon)
-            if len(seem):
-                rows = active[seem]
-                # The independent check proves this from one slope per answer.
-                proved[rows] = (
-                    leaf_bounds(law, 1, counts[rows], each if len(each) == 1 else each[seem], *ends) + depths[rows]
-                )
-                fits[rows] = proved[rows] + MARGIN <= epsilon
-            exceeds[active] = values + depths[active] - slack[active] > epsilon
-            lost |= exceeds.reshape(len(more), n_histories).any(axis=0)
-            going = np.flatnonzero(~fits[active] & ~np.tile(lost, len(more))[active])
-            if not len(going):
-                break
-            same = len(points) == 1
-            points, arguments = (np.tile(one, (len(going), 1)) if same else one[going] for one in (points, arguments))
-            active = active[going]
-            points, _ = stepped(problem, counts[active], points, values[going], arguments)
-        fit_all: Bools = np.all(fits.reshape(len(more), n_histories), axis=0)
-        decided = [False if no else (True if yes else None) for no, yes in zip(lost, fit_all, strict=True)]
-        fit_all &= np.all(slack.reshape(len(more), n_histories) <= MARGIN, axis=0)
-        return decided, np.where(fit_all, proved.reshape(len(more), n_histories), np.inf).T
+        # True is certified by :mod:`~skldp.accounting.losses._certificate`. False means that the loss between two
+        # points exceeds the budget, up to rounding, with any row of `more`.
+        shape = len(more), len(counts)
+        after = (counts[None] + more[:, None]).reshape(-1, len(law))
+        if np.isfinite(bounds).all():
+            depths = ((counts @ bounds)[None] + (more @ bounds)[:, None]).max(axis=2).ravel()
+            depths += vertex_rounding(law, after)
+            proved, exceeds = _from_vertices(law, after, depths, epsilon, len(counts))
+        else:
+            proved, exceeds = _searched_together(law, after, epsilon, len(counts))
+        fits = np.asarray((proved.reshape(shape) + MARGIN <= epsilon).all(axis=0))
+        lost = np.asarray(exceeds.reshape(shape).any(axis=0))
+        decided = [False if no else (True if yes else None) for no, yes in zip(lost, fits, strict=True)]
+        fits &= ~lost & np.all((2 * after @ law.allowances).reshape(shape) <= MARGIN, axis=0)
+        return decided, np.where(fits, proved.reshape(shape), np.inf).T
 
     def _bounds_of(self, part: AnswerLaw) -> Floats:
+        if len(self._vertices) < 2 or not (sigmoid_sum(part).is_concave and peaks_at_vertices(part, -1)):
+            return np.full((2, self.n_vertices), np.inf)
         return vertex_bounds(part, -1, self._vertices)
 
     def _part_of(self, query: Query) -> AnswerLaw | None:
-        if not isinstance(query, RegressionQuery) or query.kind != "linear" or len(self._moving) > _MOST_MOVING:
-            return None
-        if query.n_features != self._box.shape[1]:
+        if not isinstance(query, RegressionQuery) or query.n_features != self._box.shape[1]:
             return None
         part = answer_law([query, query], [0, 1], self._box)
-        if len(part) != 2 or part.allowance >= min(query.epsilon, _FINEST) or not peaks_at_vertices(part, -1):
-            return None
-        return part if sigmoid_sum(part).is_concave else None
+        return None if len(part) != 2 or part.allowance >= min(query.epsilon, _FINEST) else part
+
+
+def _from_vertices(
+    law: AnswerLaw, counts: Floats, depths: Floats, epsilon: float, n_histories: int
+) -> tuple[Floats, Bools]:
+    """Certify concave sums from their least values at vertices and the slopes at a point near the maximum."""
+    problem, slack = sigmoid_sum(law), 2 * counts @ law.allowances
+    exceeds = np.zeros(len(counts), dtype=bool)
+    proved = np.full(len(counts), np.inf)
+    active = np.arange(len(counts))
+    ends = law.box[:1], law.box[1:], *law.ranges(law.box[:1], law.box[1:])
+    # All ascents start in the middle, with one row of arguments.
+    points = np.zeros((1, problem.weights.shape[1]))
+    for _ in range(_MAX_STEPS):
+        arguments = points @ problem.weights.T + problem.offset
+        values = (counts[active] * problem.value(arguments)).sum(axis=1)
+        each = problem.slope(arguments)
+        slopes = (counts[active] * each) @ problem.weights
+        uppers = values + np.abs(slopes).sum(axis=1) - (slopes * points).sum(axis=1)
+        seem = np.flatnonzero(uppers + depths[active] + slack[active] + MARGIN <= epsilon)
+        if len(seem):
+            rows = active[seem]
+            # The independent check proves this from one slope per answer.
+            proved[rows] = (
+                leaf_bounds(law, 1, counts[rows], each if len(each) == 1 else each[seem], *ends) + depths[rows]
+            )
+        exceeds[active] = values + depths[active] - slack[active] > epsilon
+        going = np.flatnonzero((proved[active] + MARGIN > epsilon) & ~_spread(exceeds, n_histories)[active])
+        if not len(going):
+            break
+        same = len(points) == 1
+        points, arguments = (np.tile(one, (len(going), 1)) if same else one[going] for one in (points, arguments))
+        active = active[going]
+        points, _ = stepped(problem, counts[active], points, values[going], arguments)
+    return proved, exceeds
+
+
+def _spread(exceeds: Bools, n_histories: int) -> Bools:
+    """Extend a mask of rows to all rows of the same histories."""
+    return np.tile(exceeds.reshape(-1, n_histories).any(axis=0), len(exceeds) // n_histories)
+
+
+class _Side:
+    """Search for one extremum of each row's sum: proposals for a cover of the box, and sums at points."""
+
+    def __init__(self, law: AnswerLaw, problem: SigmoidSum, sign: int, counts: Floats) -> None:
+        self.law, self.problem, self.sign, self.counts = law, problem, sign, counts
+        self.cover = Cover(law, sign, counts)
+        self.lower = np.full(len(counts), -np.inf)
+
+    def bound(self) -> None:
+        """Bound every row over its parts, by the slopes of the majorants in the middle of each part."""
+        low, high = self.cover.ranges
+        slopes, _, self._share = self.problem.majorants(*((low, high) if self.sign > 0 else (-high, -low)))
+        self.cover.bound(self.sign * slopes)
+
+    def ascend(self, rows: Positions) -> Floats:
+        """Return the largest sum found for some rows, by ascents from the best of some points or the worst part."""
+        problem, cover, counts = self.problem, self.cover, self.counts[rows]
+        points = scattered(problem.weights.shape[1])[::_SPARSE]
+        values = problem.value(points @ problem.weights.T + problem.offset)
+        starts = points[(counts @ values.T).argmax(axis=1)]
+        if len(cover.low) > 2 and len(cover.row):
+            middle, half = middle_and_half(self.law.box)
+            centers = (cover.low / 2 + cover.high / 2 - middle) / np.where(half > 0, half, 1.0)
+            order = np.lexsort((cover.bounds, cover.row))
+            worst = order[np.maximum(np.searchsorted(cover.row[order], rows, side="right") - 1, 0)]
+            starts = np.where((cover.row[worst] == rows)[:, None], centers[cover.leaf[worst]], starts)
+        self.lower[rows] = np.maximum(self.lower[rows], ascended(problem, counts, starts, _MAX_STEPS)[1])
+        return self.lower[rows]
+
+    def split(self, goal: Floats, going: Bools) -> None:
+        """Keep the parts whose bounds are above the goal, and halve each along its loosest feature."""
+        cover = self.cover
+        keep = (cover.bounds > goal[cover.row]) & going[cover.row]
+        cover.keep(keep)
+        if len(cover.row):
+            first = np.flatnonzero(np.diff(cover.leaf, prepend=-1))
+            held = np.add.reduceat(self.counts[cover.row], first, axis=0) * self._share[cover.kept]
+            cover.halve(((held @ self.law.coef**2) * (cover.high - cover.low) ** 2).argmax(axis=1))
+
+
+def _searched_together(law: AnswerLaw, counts: Floats, epsilon: float, n_histories: int) -> tuple[Floats, Bools]:
+    """Return the proved loss of each row, and a mask of those that exceed the budget, by parts of the box."""
+    problem, goal = sigmoid_sum(law), epsilon - MARGIN
+    high, low = sides = [_Side(law, own, sign, counts) for own, sign in ((problem, 1), (problem.reversed(), -1))]
+    slack = 2 * counts @ law.allowances
+    going, exceeds = np.ones(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
+    for level in range(_MOST_LEVELS):
+        for side in sides:
+            side.bound()
+        upper = high.cover.upper, low.cover.upper
+        going &= upper[0] + upper[1] > goal
+        if level % _BETWEEN_ASCENTS == 1:
+            rows = np.flatnonzero(going)
+            exceeds[rows] = high.ascend(rows) + low.ascend(rows) - slack[rows] > epsilon
+            going &= ~_spread(exceeds, n_histories)
+        n_parts = np.bincount(np.concatenate([high.cover.row, low.cover.row]), minlength=len(counts))
+        # A few histories may take more parts than many.
+        going &= n_parts <= max(_MOST_PARTS, _MOST_PARTS_TOGETHER // max(1, int(np.count_nonzero(going))))
+        if not going.any():
+            break
+        high.split(np.maximum(goal - upper[1], high.lower), going)
+        low.split(np.maximum(goal - upper[0], low.lower), going)
+    return high.cover.upper + low.cover.upper, exceeds
+
+
+def is_proved_within(queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, threshold: float) -> bool:
+    """Return whether the loss of one history is proved to be at most a threshold. Shapes: box (2, d)."""
+    law = answer_law(queries, outputs, box)
+    if not len(law):
+        return threshold >= 0
+    # Half of the margin of a table's decisions proves what they admitted.
+    return bool(_searched_together(law, law.count[None], threshold + MARGIN / 2, 1)[0][0] <= threshold)
 
 
 _MOST_POINTS = 1 << 12
@@ -217,9 +305,8 @@ class PointTable(AnswerTable):
         """Return whether the domain has few enough records."""
         return region.is_finite and region.n_points(np.ones(len(region.integer), dtype=bool)) <= _MOST_POINTS
 
-    @staticmethod
     def _decided(
-        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+        self, law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
     ) -> tuple[list[bool | None], Floats]:
         fits = np.ones(len(counts), dtype=bool)
         exceeds: Bools = np.zeros(len(counts), dtype=bool)

@@ -4,10 +4,13 @@ from accounting.reference import linear_decisions, regression_queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skldp import PrivacyLedger
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _cohorts as linear_cohort
-from skldp.accounting.losses._cohorts import LinearTable
+from skldp.accounting.losses._certificate import Cover
+from skldp.accounting.losses._cohorts import BoxTable, is_proved_within
 from skldp.accounting.losses._realized_loss import realized_loss
+from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum
 from skldp.mechanisms._finite_query import FiniteQuery
 
@@ -50,7 +53,7 @@ def test_almost_everything_is_decided_whatever_is_decided_with_it(monkeypatch):
     together = linear_decisions(queries, histories, query, epsilon=0.6, bounds=(-1, 1))
     assert {True, False} <= set(together)
     assert together.count(None) <= 2
-    table = LinearTable(np.array([[-1.0] * 3, [1.0] * 3]))
+    table = BoxTable(np.array([[-1.0] * 3, [1.0] * 3]))
     alone = [linear_decisions(queries, [one], query, epsilon=0.6, bounds=(-1, 1), table=table)[0] for one in histories]
     assert alone == together
     monkeypatch.setattr(linear_cohort, "_BLOCK", 64)
@@ -60,16 +63,12 @@ def test_almost_everything_is_decided_whatever_is_decided_with_it(monkeypatch):
 @pytest.mark.parametrize(
     ("query", "bounds"),
     [
-        (RegressionQuery("logistic", [1.0], 0.0, (0, 1), 0.5), (-1, 1)),
-        (RegressionQuery("truncated", [1.0], 0.0, (-1, 1), 0.5), (-1, 1)),
-        (RegressionQuery("linear", [2.0], 0.0, (-1, 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [0.0], 0.0, (-1, 1), 0.5), (-1, 1)),
         (RegressionQuery("linear", [1.0], 1e15, (1e15 - 1, 1e15 + 1), 0.5), (-1, 1)),
-        (RegressionQuery("linear", [0.01] * 13, 0.0, (-1, 1), 0.5), (-1, 1)),
         (FiniteQuery.from_probabilities([[0.4, 0.6], [0.6, 0.4]]), (-1, 1)),
     ],
 )
-def test_what_is_not_linear_within_a_small_box_is_left_alone(query, bounds):
+def test_what_a_table_cannot_hold_is_left_alone(query, bounds):
     histories = [([], []), ([0], [1])]
     assert linear_decisions([query], histories, query, epsilon=0.6, bounds=bounds) == [None, None]
 
@@ -89,3 +88,54 @@ def test_a_hair_from_the_budget_is_left_to_the_full_search():
     assert linear_decisions([query], [([0], [1])], query, epsilon=exact, bounds=(-1, 1)) == [None]
     assert linear_decisions([query], [([0], [1])], query, epsilon=exact + 1e-5, bounds=(-1, 1)) == [True]
     assert linear_decisions([query], [([0], [1])], query, epsilon=exact - 1e-5, bounds=(-1, 1)) == [False]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from([1, -1]))
+def test_a_cover_bounds_every_sum_for_any_slopes_and_cuts(data, sign):
+    """Wild proposals only loosen the bounds, which hold for the integers that are drawn."""
+    queries = data.draw(st.lists(regression_queries(2), min_size=1, max_size=4, unique_by=lambda one: one.key))
+    queries = [query for query in queries if query.coef.any()]
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    pairs = sorted(((query, output) for query in queries for output in (0, 1)), key=lambda one: (one[0].key, one[1]))
+    law = answer_law([query for query, _ in pairs], [output for _, output in pairs], np.array([[-1.0] * 2, [1.0] * 2]))
+    counts = rng.integers(0, 4, (5, len(law))).astype(float)
+    cover = Cover(law, sign, counts)
+    for _ in range(6):
+        cover.bound(rng.choice([0.0, 0.1, -0.1, 1.0, np.nan, 1e300]) * rng.uniform(size=(len(cover.low), len(law))))
+        cover.keep(rng.random(len(cover.row)) < 0.8)
+        cover.halve(rng.integers(0, 2, len(cover.low)))
+    cover.bound(np.zeros((len(cover.low), len(law))))
+    points = np.concatenate([rng.uniform(-1, 1, (200, 2)), [[-1, -1], [1, -1], [-1, 1], [1, 1], [0, 0]]])
+    each = np.array([sign * query.log_likelihood(output, points) for query, output in pairs]).reshape(len(law), -1)
+    assert (cover.upper >= (counts @ each).max(axis=1, initial=-np.inf) - 1e-12).all()
+    assert np.isfinite(cover.upper).any() or not len(law)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"), [("truncated", (-0.4, 0.4)), ("logistic", (0, 1)), ("exponential", (0.4, 2))]
+)
+def test_histories_are_decided_together_as_their_losses_say(kind, ends):
+    rng, size = np.random.default_rng(3), 3 if kind == "logistic" else 1
+    queries = [RegressionQuery(kind, size * rng.uniform(-1, 1, 3), 0.1, ends, 0.3) for _ in range(6)]
+    queries += [random_linear(rng)]
+    sizes = rng.integers(3, 12, 12)
+    histories = [(rng.integers(0, 6, n).tolist(), rng.integers(0, 2, n).tolist()) for n in sizes]
+    found = linear_decisions(queries, histories, queries[-1], epsilon=0.8, bounds=(-1, 1))
+    losses = [losses_of(queries, history, queries[-1]) for history in histories]
+    assert found == [all(loss.upper <= 0.8 for loss in own) for own in losses]
+    assert {True, False} == set(found)
+
+
+def test_what_was_decided_by_a_hair_is_verified():
+    """A budget 1e-5 above the loss is nearer than the tolerance of a search."""
+    rng, box = np.random.default_rng(0), np.array([[-1.0] * 3, [1.0] * 3])
+    queries = [RegressionQuery("logistic", 3 * rng.uniform(-1, 1, 3), 0.1, (0, 1), 0.3) for _ in range(4)]
+    losses = [realized_loss(queries, [1, 1, 0, last], bounds=(-1, 1), tol=1e-5).upper for last in (0, 1)]
+    budget = max(losses) + 1e-5
+    assert is_proved_within(queries, [1, 1, 0, int(np.argmax(losses))], box, budget)
+    assert not is_proved_within(queries, [1, 1, 0, int(np.argmax(losses))], box, budget - 3e-5)
+    with PrivacyLedger(budget, bounds=(-1, 1)) as ledger:
+        for query, output in zip(queries, (1, 1, 0, 1), strict=True):
+            assert ledger.answer(query, ["ann"], lambda people, o=output: [o]).accepted.all()
+        assert ledger.verify().ok
