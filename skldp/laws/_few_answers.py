@@ -58,7 +58,6 @@ class TwoAnswersLaw(FewAnswersLaw):
         return _TWO_63 + self.slope, _TWO_63
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word."""
         return int(next(words) < _TWO_63 + round(x * float(self.slope)))
 
     def draw_many(self, x: np.ndarray, noise: Noise, out: np.ndarray) -> None:
@@ -147,7 +146,6 @@ class ThreeAnswersLaw(FewAnswersLaw):
         return self._weights(1.0)[2], self.wrong
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word."""
         word, size = next(words), abs(x)
         to_zero = self.zero - round(size * float(self.zero_lost))
         if word < to_zero:

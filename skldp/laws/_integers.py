@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -188,9 +189,15 @@ class CodeLaw(IntegerLaw):
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
         """Return the sums of weights of the answers that support each code."""
 
-    @abstractmethod
     def products(self, answers: Answers) -> AnswerProducts:
         """Return the distinct answers, with their two products."""
+        counts = np.bincount(answers, minlength=self.n_answers).astype(np.float64)
+        given: Any = np.flatnonzero(counts)
+        return AnswerProducts(counts[given], partial(self._supported, given), partial(self.supporting, given))
+
+    def _supported(self, answers: Ints, shares: Floats) -> Floats:
+        """Return the sum of the shares of the codes that each answer supports."""
+        raise NotImplementedError
 
     def scores(self, answers: Answers, code: int) -> Floats:
         """Return the unbiased scores of one code, one for each answer."""

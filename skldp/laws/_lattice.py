@@ -46,7 +46,6 @@ class LatticeLaw(UnitLaw):
         return self.base + self.extra, self.base
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word; a word is redrawn with a probability below 7/8."""
         drawn = next(words) >> 1
         while drawn >= self.total:
             drawn = next(words) >> 1
@@ -245,7 +244,6 @@ class MixtureLaw(UnitLaw):
         return max(self.lattice.ratio, self.few.ratio, key=lambda one: Fraction(*one))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word and those of the chosen law."""
         if next(words) < self.lattice_count:
             return self.lattice.draw(x, words)
         return self.lattice.n_answers + self.few.draw(x, words)

@@ -71,7 +71,6 @@ class BinsLaw(_ResponseOnNumbers):
             self._refuse(f"have as many answers as bins, at most {_MOST_BINS}, and an edge between each two")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word."""
         # A double times a power of two, and its comparison with an integer, are exact.
         return self.response.draw(sum(edge <= x * PLACES for edge in self.edges), words)
 
@@ -96,7 +95,6 @@ class KnotsLaw(_ResponseOnNumbers):
             self._refuse("keep a knot more often than it gives another")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from two words."""
         place = round(x * PLACES)
         below = sum(knot <= place for knot in self.knots[1:-1])
         low, high = self.knots[below], self.knots[below + 1]
@@ -110,7 +108,8 @@ class KnotsLaw(_ResponseOnNumbers):
     @property
     def usual_square(self) -> float:
         rounded, other = rounded_uniform(np.diff(np.array(self.knots, float))), self.response.other_count / TWO_64
-        return mean_of_squares(self, other + (1 - len(rounded) * other) * rounded)
+        squares = np.array([self.value(answer) for answer in range(self.n_answers)]) ** 2
+        return float((other + (1 - len(rounded) * other) * rounded) @ squares)
 
     @cached_property
     def _sum(self) -> int:
@@ -160,7 +159,6 @@ class BitsLaw(UnitLaw):
         return sum_above(*(log_ratio(TWO_64 - t, t) for t in self.flip_counts))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word for its rounding and one per bit."""
         n_magnitude = len(self.flip_counts) - 1
         position, sign = (abs(x) * self._last, x >= 0) if n_magnitude else ((1 + x) / 2, False)
         magnitude = int(position)
@@ -189,11 +187,6 @@ def rounded_uniform(gaps: Floats) -> Floats:
     """Return the chances of points to which a uniform number is rounded at random, from the gaps between them."""
     # A point gets half of the length beside it.
     return np.asarray((np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum()))
-
-
-def mean_of_squares(law: UnitLaw, chances: Floats) -> float:
-    """Return the mean square of a law's estimates, from the chances of its answers."""
-    return float(chances @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
 
 
 def whole(numbers: Any, most: int) -> bool:
@@ -234,7 +227,6 @@ class SignsLaw(GroupLaw):
         return self.agreeing_count * other, (TWO_64 - self.agreeing_count) * own
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer from one word per number, one more, and those of rows until one is of the chosen kind."""
         own = 0
         for x in places:
             own = 2 * own + int((next(words) >> 1) < round(x * 2.0**62) + 2**62)
@@ -367,7 +359,6 @@ class SampledLaw(GroupLaw):
         return round_up(self._n_draws * Fraction(self.of_sampled.epsilon))
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer from the words of the sample and those of the answers in order of position."""
         chosen = uniform_subset(self.n_values, self.n_sampled, words)
         answer = rank_of_subset(self.n_values, chosen)
         own, size = [places[place] for place in chosen], self.of_sampled.n_values

@@ -69,7 +69,6 @@ class PointsLaw(UnitLaw):
         return max(ratios, key=lambda one: Fraction(*one))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word for its rounding and one for the table."""
         point, part = divmod((round(x * 2.0**53) + _TWO_53) * (self.n_points - 1), 2 * _TWO_53)
         point += next(words) < part << 10
         word = next(words)

@@ -117,7 +117,9 @@ def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str 
 
     def error(n_asked: int) -> float:
         share = split_epsilon(epsilon, n_asked)
-        each = (n * (_variance(*kind, share) + _between(kind[0])) for kind, n in columns.items())
+        # The variance between people of a uniform column: of a number, or of a category's indicator.
+        between = {size: _OF_PEOPLE if size is None else (size - 1) / size**2 for size, _, _ in columns}
+        each = (n * (_variance(*kind, share) + between[kind[0]]) for kind, n in columns.items())
         return m / n_asked * sum(each)
 
     # Below an epsilon of 1/2 a column, the noise is far above W, and more columns are never better.
@@ -137,11 +139,6 @@ def number_of_sampled_columns(
         check_integer("n_sampled_features, if not 'auto' or 'all',", given, least=1, most=max(m, 1))
         found = int(given)
     return found if found < m else None
-
-
-def _between(size: int | None) -> float:
-    """Return the variance between people of a uniform column: of a number, or of a category's indicator."""
-    return _OF_PEOPLE if size is None else (size - 1) / size**2
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ ROWS = pd.DataFrame(
         "dose": [0.5, None, -2.0] * 20,
     }
 )
-TABLE = np.zeros((2, 13))
+TABLE = {f"x{j}": (-1, 1) for j in range(13)}
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_the_error_of_frequencies_is_that_of_all_values_of_a_column(fixed_noise)
         (TABLE, "regression", {"target": (0, 1), "explained": 1}, r"explained must lie inside \(0, 1\)"),
         ({"c": ["a", "b"]}, "means", {}, "only categories"),
         (TABLE, "frequencies", {}, "at least two categories"),
-        (TABLE[0], "means", {}, "two dimensions"),
+        (np.zeros((2, 3)), "means", {}, "schema must be a dict by column or JSON text; got ndarray"),
         (TABLE, "means", {"epsilon": 0}, "epsilon"),
         (TABLE, "means", {"n_people": 0}, "n_people"),
         (TABLE, "means", {"n_people": 10**400}, "n_people must be a whole number from 1 to 1,000,000,000,000"),

@@ -313,11 +313,10 @@ class RandomProjection:
                 yield slice(start, columns.stop), np.vstack(waiting).T
                 start, waiting = columns.stop, []
 
-    def apply(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+    def apply(self, values: Any) -> np.ndarray:
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
-        if out is None:
-            out = np.empty((values.shape[0], self.n_components), dtype=values.dtype)
+        out = np.empty((values.shape[0], self.n_components), dtype=values.dtype)
         if sparse.issparse(values) and self.has_sparse_columns:
             return project_sparse(values, self._codes, self.n_components, out)
         if sparse.issparse(values) and self.kept:
