@@ -90,8 +90,8 @@ for name, (X, y, declared) in tables.items():
 # %%
 # How many people
 # ---------------
-# scikit-learn draws the learning curve of each epsilon, with the spread of ten splits, each with new noise. Models with too few people warn,
-# and the figure shows it.
+# scikit-learn draws the learning curve of each epsilon, with the spread of ten splits, each with new noise. Models with
+# too few people warn, and the figure shows it.
 
 figure, axes = plt.subplots(1, len(tables), figsize=(6 * len(tables), 4.5), squeeze=False, layout="constrained")
 for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
