@@ -288,10 +288,8 @@ def _noise_over_signal(epsilon: float, column: Column) -> float:
 
 def _means(request: _Request) -> Recommendation:
     table, epsilon = request.table, request.epsilon
-    numbers = DeclaredTable(table.numbers, None)
-    if not numbers.columns:
+    if not (d := len(table.numbers)):
         raise ValueError("Means need numeric columns; the schema has only categories.")
-    d = len(numbers.columns)
     options = []
     if table.needs_no_encoder:
         _, mechanism, n_sampled = best_mechanism(epsilon, d)
