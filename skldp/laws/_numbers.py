@@ -223,7 +223,7 @@ class SignsLaw(GroupLaw):
     @property
     def ratio(self) -> tuple[int, int]:
         """Probabilities of an agreeing row of signs and of another row, times a common factor."""
-        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        own, other = self._sizes
         return self.agreeing_count * other, (TWO_64 - self.agreeing_count) * own
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
@@ -275,15 +275,16 @@ class SignsLaw(GroupLaw):
     @cached_property
     def agreement(self) -> Fraction:
         """Mean product of a number's sign and its answer."""
-        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        own, other = self._sizes
         share = Fraction(self.agreeing_count, own) - Fraction(TWO_64 - self.agreeing_count, other)
         # The product of a position's sign and its number's sign sums to this binomial over all agreeing rows, and to
         # its negative over all others.
         return share * math.comb(self.n_values - 1, self.n_values // 2) / TWO_64
 
     @cached_property
-    def _n_agreeing(self) -> int:
-        return n_agreeing(self.n_values)
+    def _sizes(self) -> tuple[int, int]:
+        own = n_agreeing(self.n_values)
+        return own, (1 << self.n_values) - own
 
     def _signs(self, n: int, noise: Noise) -> Bools:
         """Draw where answers disagree with the rounded numbers: uniform in one half or the other, by a coin."""
