@@ -318,7 +318,6 @@ def duchi_vector(epsilon: float, n_values: int) -> SignsLaw:
 
 
 def _random_bits(n: int, d: int, noise: Noise) -> Bools:
-    """Draw n rows of d random bits, each row from bytes of its own."""
     return np.unpackbits(noise.words((n, -(-d // 8)), np.uint8), axis=1, count=d).view(np.bool_)
 
 
@@ -347,7 +346,6 @@ class SampledLaw(GroupLaw):
 
     @property
     def version(self) -> int:  # type: ignore[override]
-        """Version of a policy that can have the law of the sampled numbers."""
         return self.of_sampled.version
 
     @cached_property

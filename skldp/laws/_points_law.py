@@ -53,7 +53,6 @@ class PointsLaw(UnitLaw):
 
     @cached_property
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """Counts of the answers at each point."""
         m = len(self.places)
         below = [self.counts[start : start + m] for start in range(0, len(self.counts), m)]
         return (*below, *(row[::-1] for row in reversed(below)))
@@ -116,7 +115,6 @@ class PointsLaw(UnitLaw):
 
     @cached_property
     def squares(self) -> Floats:
-        """Mean square of the estimates at each point."""
         return np.array([[c / TWO_64 for c in row] for row in self.rows]) @ self._values**2
 
     @cached_property

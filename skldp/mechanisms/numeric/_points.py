@@ -353,7 +353,6 @@ class ResponseOnBins(RowMechanism):
 
     @cached_property
     def answers(self) -> Floats:
-        """Possible releases, ascending."""
         return self._of_unit(self.unit_bins.answers)
 
     @cached_property
