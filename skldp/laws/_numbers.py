@@ -9,24 +9,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from skldp._arrays import Bools, Floats, Words
-from skldp._checks import is_integer
 from skldp.laws._categories import ResponseLaw
-from skldp.laws._few_answers import write_signs
+from skldp.laws._few_answers import rounded_uniform, write_signs
 from skldp.laws._integers import (
     MOST_ANSWER_BITS,
     GroupLaw,
     IntegerLaw,
     Noise,
     UnitLaw,
+    ascending,
     rank_of_subset,
     subset_of_rank,
     uniform_subset,
+    whole,
 )
 from skldp.laws._odds import TWO_64, calibration_epsilon, log_ratio, round_up, sum_above
 
@@ -181,21 +181,6 @@ class BitsLaw(UnitLaw):
     @property
     def _last(self) -> int:
         return (1 << len(self.flip_counts) - 1) - 1
-
-
-def rounded_uniform(gaps: Floats) -> Floats:
-    """Return the chances of points to which a uniform number is rounded at random, from the gaps between them."""
-    # A point gets half of the length beside it.
-    return np.asarray((np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum()))
-
-
-def whole(numbers: Any, most: int) -> bool:
-    """Return whether `numbers` is a tuple of integers of magnitude at most `most`."""
-    return isinstance(numbers, tuple) and all(is_integer(number) and abs(number) <= most for number in numbers)
-
-
-def ascending(numbers: tuple[int, ...]) -> bool:
-    return all(before < after for before, after in pairwise(numbers))
 
 
 _MOST_VALUES = 2**16
