@@ -149,7 +149,6 @@ def on_terminal() -> bool:
 
 
 def rich_table(
-    title: str,
     headings: Iterable[str],
     rows: Iterable[Iterable[str]],
     bold: Iterable[tuple[int, int]] = (),
@@ -162,7 +161,7 @@ def rich_table(
     names, cells_of = [printable(heading) for heading in headings], [list(row) for row in rows]
     # Empty columns and long headings do not fit a terminal of 80 columns.
     shown = [j for j in range(len(names)) if not cells_of or any(row[j] for row in cells_of)]
-    table = Table(title=printable(title))
+    table = Table()
     for j in shown:
         too_long = j and len(names[j]) > max((len(printable(row[j])) for row in cells_of), default=0)
         heading = names[j].replace(" ", "\n") if too_long else names[j]

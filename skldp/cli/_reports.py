@@ -271,7 +271,8 @@ def ledger(
     if found["queries"]:
         columns = [name for name in found["queries"][0] if name not in ("key", "first_asked")]
         rows = [[f"{row[name]}" for name in columns] for row in found["queries"]]
-        console.print(rich_table("Queries", [name.replace("_", " ") for name in columns], rows))
+        console.print("Queries")
+        console.print(rich_table([name.replace("_", " ") for name in columns], rows))
     if verify:
         verification = found["verification"]
         for problem in verification["problems"]:

@@ -161,7 +161,9 @@ def study(
     for one in found:
         table = ranking(one)
         _print(console, one.headline())
-        console.print(rich_table(table.title, table.headings, table.rows, table.bold, table.ends))
+        # A title of the table would be wrapped to its width.
+        _print(console, [table.title])
+        console.print(rich_table(table.headings, table.rows, table.bold, table.ends))
         _print(console, [*one.notes(), ""])
     _print(console, [f"Wrote {', '.join(written[:-1])} and {written[-1]}."])
     if data is not None and bounds is not None and not bounds.lower().endswith(".csv"):

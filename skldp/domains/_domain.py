@@ -21,10 +21,7 @@ from skldp.domains._norms import nearest_rows, shortening_by_rounding, shrink_fa
 
 
 class Clipped(NamedTuple):
-    """Rows within a domain, and the number of values that were moved; of rows in a ball.
-
-    Shapes: `rows` (n, n_features).
-    """
+    """Rows (n, n_features) within a domain, and the number of values, or rows in a ball, that were moved."""
 
     rows: np.ndarray
     n_moved: int
@@ -65,15 +62,7 @@ class Domain(ABC):
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Return rows moved into the domain; `rows` itself if nothing moves.
-
-        Raises ValueError for NaN and infinity, and for integers that are not codes.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows.
-        """
+        """Scale longer rows (an array or CSR) to the radius; rows longer only by rounding do not count as moved."""
 
     def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
         """Round numbers within the domain to steps, moved by `shifts` in (0, 1); by default to nothing."""
