@@ -10,7 +10,7 @@ import numpy.typing as npt
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.study._curve import privacy_utility_curve
-from skldp.study._results import result_columns
+from skldp.study._results import result_columns, score_label
 
 _EXACT = "Exact epsilon (worst-case loss of one record)"
 _BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "constant prediction", ":"))
@@ -187,7 +187,7 @@ class PrivacyUtilityDisplay:
             if label not in drawn
         ]
         draw_epsilon_axis(self.ax_)
-        self.ax_.set(xlabel=_EXACT, ylabel=str(table["scoring"][0]) if "scoring" in table else "score")
+        self.ax_.set(xlabel=_EXACT, ylabel=score_label(str(table["scoring"][0])) if "scoring" in table else "score")
         if self.ax_.get_legend_handles_labels()[1]:
             self.ax_.legend(loc="best")
         return self
