@@ -100,9 +100,6 @@ PAPERS = Path(__file__).parents[1] / "examples" / "papers"
 shown = re.compile("federated_learning|private_text|realized_loss")
 modules_of_papers = [re.escape(path.name) for path in PAPERS.glob("*.py") if not shown.match(path.name)]
 
-# An example begins with a title on the second line of its docstring. The others are modules of the papers' examples.
-PAPERS = sorted((Path(__file__).parents[1] / "examples" / "papers").glob("*.py"))
-MODULES = [path.stem for path in PAPERS if not path.read_text(encoding="utf-8").startswith('"""\n')]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
