@@ -23,6 +23,7 @@ over that of PrivUnit, for --people people, at most 5,000; then the coverage of 
 """
 
 import argparse
+import resource
 import tempfile
 import time
 import warnings
@@ -396,17 +397,19 @@ def million(seed, n=1_000_000):
     fields = [Field(f"number {j}", Column(0, 10), laws[0]) for j in range(10)]
     words = [Field(f"word {j}", Column(values=tuple("abcde")), laws[1]) for j in range(10)]
     policy = Policy("20 columns", (*fields, *words))
-    answers = rng.integers(0, [field.law.n_answers for field in policy.fields], (n, 20)).tolist()
+    sizes, at_once = [field.law.n_answers for field in policy.fields], 10_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "reports.bin")
         with open(path, "wb") as file:
-            file.writelines(policy._pack(rng.bytes(16), row) for row in answers)
-        del answers
+            for _ in range(n // at_once):
+                answers = rng.integers(0, sizes, (at_once, 20)).tolist()
+                file.writelines(policy._pack(rng.bytes(16), row) for row in answers)
         print(f"{n:,} reports of {policy.n_bytes} bytes; processor seconds")
         collector, start = Collector(policy), time.process_time()
         collector.add_file(path)
         assert collector.counts == (n, 0, 0, 0)
-        print(f"read, each id once: {time.process_time() - start:.1f}")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"read, each id once: {time.process_time() - start:.1f}; peak of the process {peak:.0f} MB")
     for name, estimate in (
         ("mean", lambda: collector.mean("number 3")),
         ("frequencies", lambda: collector.frequencies("word 3")),

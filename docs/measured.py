@@ -1,4 +1,4 @@
-"""Directive ``measured-table``: tables that a command measured, from the files of ``docs/results``.
+"""Directives of tables from files: ``measured-table`` of ``docs/results``, ``coverage-table`` of the papers' claims.
 
 ``.. measured-table:: price few_people`` joins files of one header. The options: ``:rows:`` keeps rows whose name has
 one of these words (between semicolons), ``:columns:`` keeps columns by number, ``:corner:`` renames the first column,
@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def setup(app):
     app.add_directive("measured-table", MeasuredTable)
-    app.add_directive("folded", Folded)
+    app.add_directive("coverage-table", CoverageTable)
     return {"version": "1", "parallel_read_safe": True}
 
 
@@ -26,6 +26,10 @@ def read_results(name):
     with (RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         command = file.readline().removeprefix("# ").strip()
         header, *rows = csv.reader(file)
+    _, script, *arguments = command.split()
+    text = (RESULTS.parents[1] / script).read_text(encoding="utf-8")
+    if missing := [one for one in arguments if one.startswith("--") and one != "--save" and f'"{one}"' not in text]:
+        raise ValueError(f"{script} has no options {missing}, by which {name}.csv was measured.")
     return command, header, rows
 
 
@@ -65,10 +69,16 @@ class MeasuredTable(SphinxDirective):
         return _fold(self.options["fold"], content) if "fold" in self.options else content
 
 
-class Folded(SphinxDirective):
+class CoverageTable(SphinxDirective):
     required_arguments = 1
     final_argument_whitespace = True
-    has_content = True
 
     def run(self):
-        return _fold(self.arguments[0], self.parse_content_to_nodes(allow_section_headings=False))
+        path = Path(__file__).parent / "papers" / "coverage.csv"
+        self.env.note_dependency(str(path))
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+        lines = [".. list-table::", "   :header-rows: 1", "   :widths: 13 31 10 29 17", "   :class: ends-in-paths", ""]
+        for row in [header, *(row for row in rows if row[0] == self.arguments[0])]:
+            lines += [f"   {'*' if place == 1 else ' '} - {row[place]}" for place in range(1, len(row))]
+        return self.parse_text_to_nodes("\n".join(lines))

@@ -17,6 +17,7 @@ from skldp.exceptions import PrivacyGuaranteeWarning
 from skldp.mechanisms import FixedPoint, projected_dimension
 from skldp.mechanisms.vector._projection import default_width, gordon_delta
 from skldp.papers import LabelLaplace
+from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, make_named
 
 
 def suspicion():
@@ -143,6 +144,23 @@ def label_laplace():
         exact = [LabelLaplace(epsilon, classes=range(n)).fit([0]).privacy_guarantee_.epsilon for n in (2, 4, 10, 100)]
         rows.append([f"{epsilon:g}", *(f"{value:.3f}" for value in exact)])
     return ["stated", "2 classes", "4 classes", "10 classes", "100 classes"], rows
+
+
+def guarantees():
+    """Stated and exact epsilon of every named mechanism, for a record of 64 features or a label of 10 classes."""
+    rows = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
+        for catalogue in (FEATURE_MECHANISMS, LABEL_MECHANISMS):
+            for name, (estimator, fixed) in catalogue.items():
+                if catalogue is FEATURE_MECHANISMS:
+                    found = make_named(name).fit(np.zeros((1, 64))).privacy_guarantee_
+                else:
+                    found = make_named(name, classes=np.arange(10)).fit(np.arange(10)).privacy_guarantee_
+                call = f"{estimator.__name__}({', '.join(f'{key}={value!r}' for key, value in fixed.items())})"
+                delta = f", delta {found.delta:.3g}" if found.delta else ""
+                rows.append([f"``{name}``", f"``{call}``", f"{found.epsilon:.4g}{delta}", found.unit])
+    return ["name", "estimator", "exact, at a stated 1", "per"], rows
 
 
 def _published(epsilon, n_features):

@@ -1,9 +1,15 @@
 """Progress of long calls."""
 
+import numpy as np
 import pytest
 
 from skldp import _progress
 from skldp._progress import Progress
+from skldp.accounting import RegressionQuery
+from skldp.study import audit_epsilon, federated_learning, plan_questions, recommend
+
+X, Y = np.linspace(-1, 1, 40).reshape(20, 2), np.arange(20) % 2
+QUERY = RegressionQuery("linear", [1.0, 0.0], 0.0, (-1, 1), epsilon=1.0)
 
 
 @pytest.fixture
@@ -31,3 +37,20 @@ def test_nothing_is_shown_of_a_short_call_or_unasked(clock, capsys):
             clock[0] += 10 * (not show)
             progress.advance()
     assert capsys.readouterr().err == ""
+
+
+STUDIES = {
+    "tables": lambda v: recommend({"x": (-1, 1)}, "regression", 1.0, 100, target=(0, 1), verbose=v),
+    "rounds": lambda v: federated_learning(X, Y, X, Y, n_clients=4, n_rounds=3, verbose=v),
+    "calls": lambda v: audit_epsilon(lambda rows: rows, 0.0, 1.0, n_trials=40, rows_per_call=20, verbose=v),
+    "epsilons": lambda v: plan_questions([QUERY], X, total_epsilon=1.0, bounds=(-1, 1), n_steps=2, verbose=v),
+}
+
+
+@pytest.mark.parametrize("what", STUDIES)
+def test_studies_show_progress_if_asked(what, monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "_SILENT_SECONDS", 0)
+    STUDIES[what](False)
+    assert capsys.readouterr().err == ""
+    STUDIES[what](True)
+    assert capsys.readouterr().err.startswith(f"\r{what}: 1 of ")

@@ -14,6 +14,7 @@ from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, make_na
 
 README = Path(__file__).parent.parent / "README.md"
 TABLE = re.compile(r"(<!-- guarantees: .*? -->\n)(.*?)(<!-- end of guarantees -->)", re.DOTALL)
+SHOWN = ("bitrand", "bitrand-exact", "best", "privunit", "label-rr")
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
@@ -23,6 +24,8 @@ def guarantee_table():
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
         for catalogue in (FEATURE_MECHANISMS, LABEL_MECHANISMS):
             for name, (estimator, fixed) in catalogue.items():
+                if name not in SHOWN:
+                    continue
                 if catalogue is FEATURE_MECHANISMS:
                     found = make_named(name).fit(np.zeros((1, 64))).privacy_guarantee_
                 else:
@@ -40,14 +43,14 @@ def test_table_of_guarantees_is_what_the_estimators_say():
 @pytest.mark.filterwarnings("default")
 def test_example_prints_what_the_readme_shows(fixed_noise):
     code, shown = EXAMPLE.search(README.read_text(encoding="utf-8")).groups()
-    assert len([line for line in code.splitlines() if line]) <= 12
+    assert len([line for line in code.splitlines() if line]) <= 13
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
     scores, guarantee = printed.getvalue().splitlines()
     shown_scores, shown_guarantee = shown.splitlines()
     assert guarantee == shown_guarantee
-    # Noise is new in every run: over 12 seeds the private score had the mean 0.9038 and a standard deviation of 0.0006.
+    # Noise is new in every run: over ten seeds the private score had the mean 0.659 and a standard deviation of 0.004.
     (private, clean), (shown_private, shown_clean) = (re.findall(r"0\.\d\d\d", one) for one in (scores, shown_scores))
     assert clean == shown_clean
     assert abs(float(private) - float(shown_private)) < 0.05

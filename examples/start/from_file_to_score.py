@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skldp import LabelPrivateRegressor, PrivateLogisticRegression, TablePrivatizer, TargetPrivatizer, privacy_guarantee
+from skldp import LabelPrivateRegressor, TablePrivatizer, TargetPrivatizer, privacy_guarantee, private_model
 
 # %%
 # Categories and missing values
@@ -73,14 +73,15 @@ def diabetes(path, epsilon):
 
 
 def customers(path, epsilon):
-    people = pd.read_csv(path, parse_dates=["since"]).fillna({"city": "not stated"})
-    people["since"] = (people["since"] - pd.Timestamp("2020-01-01")).dt.days
-    cities = ["Bonn", "Kiel", "Ulm", "not stated"]
-    one_hot = OneHotEncoder(categories=[cities], handle_unknown="ignore", sparse_output=False)
-    numbers = make_column_transformer((one_hot, ["city"]), ("passthrough", ["age", "since"]))
-    asked = PrivateLogisticRegression(epsilon, bounds=(0, [1, 1, 1, 1, 100, 1_826]), classes=[False, True])
-    model = make_pipeline(numbers, asked).fit(people.drop(columns="buys"), people["buys"])
-    return model, model.score(people.drop(columns="buys"), people["buys"])
+    people = pd.read_csv(path, parse_dates=["since"])
+    schema = {
+        "age": (18, 90),
+        "city": {"type": "category", "values": ["Bonn", "Kiel", "Ulm"], "missing": "category"},
+        "since": ("2020-01-01", "2024-12-31"),
+        "buys": [False, True],
+    }
+    model = private_model(schema, target="buys", epsilon=epsilon).fit(people, people["buys"])
+    return model, model.score(people, people["buys"])
 
 
 # %%

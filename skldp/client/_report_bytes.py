@@ -44,6 +44,17 @@ def pack(
     return body + zlib.crc32(body).to_bytes(_CHECK, "big")
 
 
+def is_intact(report: bytes) -> bool:
+    """Return whether the checksum of a report is that of its other bytes."""
+    return zlib.crc32(report[:-_CHECK]).to_bytes(_CHECK, "big") == report[-_CHECK:]
+
+
+def split(report: bytes) -> tuple[bytes, int]:
+    """Return the id of an intact report, and the number that encodes its answers."""
+    start = 1 + _TAG + _ID
+    return report[1 + _TAG : start], int.from_bytes(report[start:-_CHECK], "big")
+
+
 def unpack(
     report: bytes, policy: bytes, sizes: Sequence[int], n_sampled: int | None = None
 ) -> tuple[bytes, list[int | None]]:
@@ -54,9 +65,9 @@ def unpack(
     if not given.startswith(header(policy)):
         raise ValueError("A report must have this policy and version 1; got another one.")
     n_bytes = 1 + _TAG + _ID + _n_bytes(sizes, n_sampled) + _CHECK
-    if len(given) != n_bytes or zlib.crc32(given[:-_CHECK]).to_bytes(_CHECK, "big") != given[-_CHECK:]:
+    if len(given) != n_bytes or not is_intact(given):
         raise ValueError(f"A report of this policy must have {n_bytes} intact bytes; got a broken one.")
-    number = int.from_bytes(given[1 + _TAG + _ID : -_CHECK], "big")
+    report_id, number = split(given)
     asked = list(range(len(sizes)))
     if n_sampled is not None:
         number, rank = divmod(number, math.comb(len(sizes), n_sampled))
@@ -66,7 +77,7 @@ def unpack(
         number, answers[place] = divmod(number, sizes[place])
     if number:
         raise ValueError("The answers of a report must be answers of its policy; got others.")
-    return given[1 + _TAG : 1 + _TAG + _ID], answers
+    return report_id, answers
 
 
 def _n_bytes(sizes: Sequence[int], n_sampled: int | None) -> int:

@@ -38,10 +38,7 @@ class Scores:
 
 
 class PartScores(ABC):
-    """Scores of membership in each of several parts: categories, or bins.
-
-    Shapes: `low, high` (n_parts,).
-    """
+    """Scores of membership in each of several parts, categories or bins, between `low` and `high` of each part."""
 
     low: Floats
     high: Floats
@@ -83,10 +80,7 @@ class CodeScores(PartScores):
 
 
 class CellScores(PartScores):
-    """Scores of a mechanism with few outputs: the least-squares inverse of its known response to each part.
-
-    Shapes: `response` (n_parts, n_cells); `combine` (n_sums, n_parts).
-    """
+    """Scores of a mechanism with few outputs: the least-squares inverse of its known response to each part."""
 
     def __init__(
         self,
@@ -100,7 +94,7 @@ class CellScores(PartScores):
         weighted = response / np.where(usual > 0, usual, 1.0)
         told_apart = weighted @ response.T
         if len(response) > response.shape[1] or np.linalg.cond(told_apart) > _WORST_CONDITION:
-            raise ValueError(f"The answers of a law must tell the parts apart; got too many parts: {len(response)}.")
+            raise ValueError(f"The law cannot distinguish {len(response)} bins; use fewer.")
         inverse = np.linalg.solve(told_apart, weighted)
         self.of_cells = inverse if combine is None else combine @ inverse
         self.low, self.high = self.of_cells.min(axis=1), self.of_cells.max(axis=1)

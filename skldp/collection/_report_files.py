@@ -3,23 +3,21 @@
 import os
 import struct
 import warnings
-from collections.abc import Iterator
-from enum import Enum
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
 from skldp._progress import Progress
 from skldp._tables import require
 from skldp.client._policy import Policy, check_policy
-from skldp.client._report_bytes import PolicyReport, header
+from skldp.client._report_bytes import header, is_intact
 from skldp.collection._report_tables import (
     REPORT,
     RefusedFileError,
     ReportColumns,
     has_reports,
-    join,
+    merged,
     report_columns,
-    sorted_once,
 )
 
 _ARROW = b"ARROW1"
@@ -32,13 +30,6 @@ _BYTES = 1 << 20
 _V5 = 4
 
 
-class Rejected(Enum):
-    """Reason why a report is rejected."""
-
-    FOREIGN = "foreign"
-    BROKEN = "broken"
-
-
 class Found(NamedTuple):
     """Parsed reports and the number of rejected ones; without `is_readable`, the rest of the file cannot be read."""
 
@@ -49,21 +40,12 @@ class Found(NamedTuple):
     n_skipped: int = 0  # bytes beside reports and line ends
 
 
-def read_one(policy: Policy, report: bytes) -> PolicyReport | Rejected:
-    """Read one report; a broken one has the header of the policy, a foreign one does not."""
-    if not isinstance(report, bytes | bytearray | memoryview):
-        raise TypeError(f"A report must be bytes; got {type(report).__name__}.")
-    given = bytes(report)
-    try:
-        return policy.read(given)
-    except ValueError:
-        own = given.startswith(header(bytes.fromhex(policy.sha256)))
-        return Rejected.BROKEN if own else Rejected.FOREIGN
-
-
-def _found(policy: Policy, parsed: list[PolicyReport | Rejected]) -> Found:
-    reports = [one for one in parsed if isinstance(one, PolicyReport)]
-    return Found(report_columns(policy, reports), parsed.count(Rejected.FOREIGN), parsed.count(Rejected.BROKEN))
+def _found(policy: Policy, reports: Sequence[bytes]) -> Found:
+    """Read reports; a broken one has the header of the policy, a foreign one does not."""
+    start, size = header(bytes.fromhex(policy.sha256)), policy.n_bytes
+    own = [one for one in reports if one.startswith(start)]
+    columns = report_columns(policy, [one for one in own if len(one) == size and is_intact(one)])
+    return Found(columns, len(reports) - len(own), len(own) - len(columns.ids))
 
 
 def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
@@ -86,7 +68,7 @@ def read_batch(policy: Policy, batch: Any) -> Iterator[Found]:
     # Refuses buffers that are shorter than their length says.
     column.validate(full=True)
     for start in range(0, len(column), _ROWS):
-        yield _found(policy, [read_one(policy, report or b"") for report in column.slice(start, _ROWS).to_pylist()])
+        yield _found(policy, [report or b"" for report in column.slice(start, _ROWS).to_pylist()])
 
 
 def read_file(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
@@ -180,11 +162,7 @@ def _is_plain(message: bytes) -> bool:
 
 
 def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
-    """Read concatenated reports in time linear in the size of the file.
-
-    After a broken report, the search for the next header starts at the next byte; or one report further, if more
-    reports failed than fit into the bytes that were read.
-    """
+    """Read concatenated reports in linear time; after many failures, each search starts a report further."""
     start, size = header(bytes.fromhex(policy.sha256)), policy.n_bytes
     held, was_rejected, ended = b"", False, False
     n_failed, n_read = 0, 0
@@ -193,26 +171,28 @@ def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
             more = file.read(max(_BYTES, size))
             held, ended = held + more, not more
             n_read += len(more)
-            parsed: list[PolicyReport | Rejected] = []
-            place = n_skipped = 0
+            whole: list[bytes] = []
+            place = n_skipped = foreign = broken = 0
             # Complete reports, and at the end the rest.
             while place + size <= len(held) or (ended and place < len(held)):
-                one = read_one(policy, held[place : place + size])
-                # Bytes without a header count once.
-                if one is not Rejected.FOREIGN or not was_rejected:
-                    parsed.append(one)
-                was_rejected = isinstance(one, Rejected)
-                if not was_rejected:
-                    place += size
+                is_own, one = held.startswith(start, place), held[place : place + size]
+                if is_own and len(one) == size and is_intact(one):
+                    whole.append(one)
+                    was_rejected, place = False, place + size
                     continue
-                n_failed += one is Rejected.BROKEN
+                broken += is_own
+                # Bytes without a header count once.
+                foreign += not is_own and not was_rejected
+                was_rejected = True
+                n_failed += is_own
                 skipped = 1 if n_failed * size <= n_read else size
                 following = held.find(start, place + skipped)
                 # A header may begin at the end of the buffer.
                 before, place = place, following if following >= 0 else max(place + 1, len(held) - len(start) + 1)
                 n_skipped += len(held[before:place].strip(b"\r\n"))
             held = held[place:]
-            yield _found(policy, parsed)._replace(n_skipped=n_skipped)
+            columns = report_columns(policy, whole)
+            yield Found(columns, foreign, broken + len(whole) - len(columns.ids), n_skipped=n_skipped)
 
 
 # Single reports that are collected before they are converted to columns.
@@ -235,7 +215,7 @@ class ReportStore:
         check_policy(policy)
         self.policy = policy
         self._parts: list[ReportColumns] = [report_columns(policy, [])]
-        self._waiting: list[PolicyReport] = []
+        self._waiting: list[bytes] = []
         self._foreign = self._broken = self._read = 0
 
     def add(self, report: bytes) -> bool:
@@ -256,13 +236,18 @@ class ReportStore:
         TypeError
             If it is not bytes.
         """
-        found = read_one(self.policy, report)
-        self._foreign += found is Rejected.FOREIGN
-        self._broken += found is Rejected.BROKEN
-        if isinstance(found, Rejected):
+        if not isinstance(report, bytes | bytearray | memoryview):
+            raise TypeError(f"A report must be bytes; got {type(report).__name__}.")
+        given = bytes(report)
+        try:
+            self.policy.read(given)
+        except ValueError:
+            is_own = given.startswith(header(bytes.fromhex(self.policy.sha256)))
+            self._broken += is_own
+            self._foreign += not is_own
             return False
         self._read += 1
-        self._waiting.append(found)
+        self._waiting.append(given)
         if len(self._waiting) >= _WAITING:
             self._convert_waiting()
         return True
@@ -365,7 +350,7 @@ class ReportStore:
         """All accepted reports in the order of their ids: estimates do not depend on the order of arrival."""
         self._convert_waiting()
         if len(self._parts) > 1:
-            self._parts = [sorted_once(join(self._parts))]
+            self._parts = [merged(self._parts)]
         return self._parts[0]
 
     def _convert_waiting(self) -> None:
@@ -378,7 +363,7 @@ class ReportStore:
         self._parts.append(columns)
         known, *more = (len(part.ids) for part in self._parts)
         if sum(more) > max(known, _WAITING):
-            self._parts = [sorted_once(join(self._parts))]
+            self._parts = [merged(self._parts)]
 
     def _take(self, found: Found) -> None:
         # Single reports arrived before these.

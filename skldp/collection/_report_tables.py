@@ -1,5 +1,6 @@
 r"""Reports as columns, data frames and Arrow tables."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -9,16 +10,14 @@ import numpy.typing as npt
 from skldp._tables import as_frame, require
 from skldp._value_labels import value_labels
 from skldp.client._policy import Policy
-from skldp.client._report_bytes import PolicyReport
+from skldp.client._report_bytes import split
 from skldp.collection._answer_scores import each, whole_answers
 from skldp.laws._categories import BitsOfCodes, ResponseLaw, bits
+from skldp.laws._integers import IntegerLaw, subset_of_rank
 
 
 class ReportColumns(NamedTuple):
-    """Reports of one policy. A field that a person was not asked has its number of answers, which is no answer.
-
-    Shapes: `ids` (n, 16) of uint8.
-    """
+    """Reports of a policy as ids (n, 16) and answers; the number of answers marks a field that was not asked."""
 
     ids: npt.NDArray[np.uint8]
     answers: tuple[npt.NDArray[np.unsignedinteger[Any]], ...]
@@ -39,46 +38,80 @@ def asked_of(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]:
     asked = np.ones((len(columns.ids), len(policy.fields)), dtype=bool)
     if policy.n_sampled is not None:
         for place, (field, answers) in enumerate(zip(policy.fields, columns.answers, strict=True)):
-            mark = _column([field.n_answers], field.n_answers + 1)
+            mark = _column(np.array([field.n_answers], dtype=object), answer_bytes(field.n_answers + 1))
             asked[:, place] = answers != mark if answers.ndim == 1 else (answers != mark).any(axis=1)
     return asked
 
 
-def report_columns(policy: Policy, reports: Sequence[PolicyReport]) -> ReportColumns:
-    """Convert reports to columns."""
-    ids = b"".join(bytes.fromhex(report.report_id) for report in reports)
-    answers = tuple(
-        _column(
-            [report.answers.get(field.name, field.n_answers) for report in reports],
-            field.n_answers + (policy.n_sampled is not None),
-        )
-        for field in policy.fields
-    )
-    return ReportColumns(np.frombuffer(ids, dtype=np.uint8).reshape(-1, 16), answers)
+def report_columns(policy: Policy, reports: Sequence[bytes]) -> ReportColumns:
+    """Convert reports of the right header, length and checksum to columns, without those of impossible answers."""
+    pairs = list(map(split, reports))
+    ids = np.frombuffer(b"".join(one for one, _ in pairs), dtype=np.uint8).reshape(-1, 16)
+    numbers = np.array([number for _, number in pairs], dtype=object)
+    fields, m, s = policy.fields, len(policy.fields), policy.n_sampled
+    is_valid, samples = np.ones(len(pairs), dtype=bool), [(np.arange(len(pairs)), [*range(m)])]
+    if s is not None:
+        numbers, (ranks,) = _digits(numbers, [math.comb(m, s)])
+        different, place = np.unique(ranks, return_inverse=True)
+        samples = [(np.flatnonzero(place == i), subset_of_rank(m, s, int(one))) for i, one in enumerate(different)]
+    widths = [answer_bytes(field.n_answers + (s is not None)) for field in fields]
+    unasked = [np.array([field.n_answers if s is not None else 0], dtype=object) for field in fields]
+    columns = [_column(one, width).repeat(len(pairs), axis=0) for one, width in zip(unasked, widths, strict=True)]
+    for own, asked in samples:
+        rest, digits = _digits(numbers[own], [fields[j].n_answers for j in asked])
+        is_valid[own] = rest == 0
+        for j, answers in zip(asked, digits, strict=True):
+            # Most laws have every number below theirs.
+            if type(fields[j].law).is_answer is not IntegerLaw.is_answer:
+                is_valid[own] &= np.array([fields[j].is_answer(one) for one in answers.tolist()], dtype=bool)
+            columns[j][own] = _column(answers, widths[j])
+    found = ReportColumns(ids, tuple(columns))
+    return found if is_valid.all() else found.take(np.flatnonzero(is_valid))
 
 
-def join(parts: Sequence[ReportColumns]) -> ReportColumns:
-    """Concatenate at least one part."""
-    answers = zip(*(part.answers for part in parts), strict=True)
-    return ReportColumns(np.concatenate([part.ids for part in parts]), tuple(map(np.concatenate, answers)))
+# numpy's own has no loop for integers of any size.
+_divmod_of_any = np.frompyfunc(divmod, 2, 2)
 
 
-def sorted_once(columns: ReportColumns) -> ReportColumns:
-    """Sort reports by id and keep the first of each id."""
-    high, low = columns.ids.view(">u8").T if len(columns.ids) else np.zeros((2, 0))
+def _digits(numbers: npt.NDArray[Any], sizes: Sequence[int]) -> tuple[npt.NDArray[Any], list[npt.NDArray[Any]]]:
+    """Split numbers into digits of mixed radix, the last one lowest; return also what is above the first."""
+    left, digits = list(sizes), list[npt.NDArray[Any]]()
+    while left:
+        block = [left.pop()]
+        # Division of large integers is slow: one for as many digits as fit into a word.
+        while left and math.prod(block) * left[-1] < 1 << 63:
+            block.append(left.pop())
+        numbers, low = _divmod_of_any(numbers, math.prod(block))
+        if math.prod(block) >= 1 << 63:
+            digits.append(low)
+            continue
+        low = low.astype(np.uint64)
+        for size in block:
+            low, digit = np.divmod(low, np.uint64(size))
+            digits.append(digit)
+    return numbers, digits[::-1]
+
+
+def merged(parts: Sequence[ReportColumns]) -> ReportColumns:
+    """Sort the reports of at least one part by id and keep the first of each id."""
+    ids = np.concatenate([part.ids for part in parts])
+    high, low = ids.view(">u8").T.astype(np.uint64) if len(ids) else np.zeros((2, 0))
     order = np.lexsort((low, high))
     high, low = high[order], low[order]
     starts = np.flatnonzero(np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1]))[: len(order)])
     # The sort is stable: reports with one id keep their order of arrival.
-    return columns.take(order[starts])
+    rows = order[starts]
+    # One column at a time, so that few of them are in memory twice.
+    answers = zip(*(part.answers for part in parts), strict=True)
+    return ReportColumns(ids[rows], tuple(np.concatenate(one)[rows] for one in answers))
 
 
-def _column(answers: Sequence[int], n_answers: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-    size = answer_bytes(n_answers)
-    if size <= 8:
-        return np.array(answers, dtype=f"u{size}")
-    data = b"".join(answer.to_bytes(size, "big") for answer in answers)
-    return np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+def _column(answers: npt.NDArray[Any], width: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return answers as unsigned integers of a width in bytes, or as rows of bytes above 8."""
+    if width <= 8:
+        return answers.astype(f"u{width}")
+    data = b"".join(int(answer).to_bytes(width, "big") for answer in answers)
+    return np.frombuffer(data, dtype=np.uint8).reshape(-1, width)
 
 
 def frame_of(policy: Policy, columns: ReportColumns) -> Any:

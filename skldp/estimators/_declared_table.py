@@ -21,16 +21,9 @@ class DeclaredTable:
 
     @classmethod
     def of(cls, schema: Any, target: Any = None, *, of_classes: bool = False) -> "DeclaredTable":
-        """Read a schema, or the names or the number of columns of a frame or an array.
-
-        With `of_classes`, a list is the classes of the target, even a list of two numbers.
-        """
-        if hasattr(schema, "shape") and not isinstance(schema, Mapping):
-            if len(schema.shape) != 2:
-                raise ValueError(f"A table must have two dimensions; got shape {schema.shape}.")
-            schema = dict.fromkeys(getattr(schema, "columns", range(schema.shape[1])), (-1, 1))
+        """Read a schema; with `of_classes`, a list of two numbers is the classes of the target as well."""
         if not isinstance(schema, str | Mapping):
-            raise ValueError(f"schema must be a dict by column, JSON text or a table; got {type(schema).__name__}.")
+            raise ValueError(f"schema must be a dict by column or JSON text; got {type(schema).__name__}.")
         by_column = dict(schema_by_column(schema, []))
         of_target = None
         if target is not None:
@@ -41,8 +34,7 @@ class DeclaredTable:
                 raise ValueError(f"target must be a column of the schema, or its domain; got {target!r}.{near}")
             if of_classes and isinstance(given, list):
                 given = Column(values=tuple(given))
-            name = target if is_name else "target"
-            [of_target] = read_schema({name: given})
+            [of_target] = read_schema({target if is_name else "target": given})
         if not by_column:
             raise ValueError("schema must declare at least one column beside the target.")
         return cls(dict(zip(by_column, read_schema(by_column), strict=True)), of_target)
@@ -72,13 +64,8 @@ class DeclaredTable:
 
     @property
     def schema(self) -> Any:
-        """The schema for TablePrivatizer; one pair of bounds if all columns of an array have them."""
-        first, *others = self.columns.values()
-        alike = self.needs_no_encoder and all(other == first for other in others)
-        has_names = any(isinstance(name, str) for name in self.columns)
-        if alike and not has_names and not first.has_codes and not first.whole:
-            return (first.low, first.high)
-        return dict(self.columns)
+        """The schema for TablePrivatizer, which names the columns of an array x0, x1, ..."""
+        return {name if isinstance(name, str) else f"x{name}": column for name, column in self.columns.items()}
 
     @property
     def needs_no_encoder(self) -> bool:

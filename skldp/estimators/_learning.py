@@ -124,9 +124,9 @@ class ProtocolEstimator(GuaranteeMixin, BaseEstimator, ABC):
         self._box, self._n_calls = self._domain(), 0
         if not protocol.is_enough:
             warn(
-                f"Noise hides the relations between columns: {self._without_features} predicted; got "
-                f"{protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; at "
-                f"least {protocol.n_needed:,} people are needed, or fewer features.",
+                f"Too few people: noise hides the relations between columns, and {self._without_features} predicted; "
+                f"got {protocol.n_people:,} people, {protocol.n_features} features and epsilon {protocol.epsilon:.4g}; "
+                f"at least {protocol.n_needed:,} people are needed, or fewer features.",
                 TooFewPeopleWarning,
             )
         if protocol.is_enough and not is_stream and protocol.undetected_share == 1:

@@ -184,8 +184,8 @@ class NoiseAwareDiscriminant(GuaranteeMixin, LinearScores, BaseEstimator):
     label_mechanism : LabelRR or LabelLaplace, default=None
         Mechanism that released the labels, fitted or with declared `classes`. None if the labels are true.
     public : array-like of shape (n_public, n_features), default=None
-        Clean public vectors of the same kind, encoded by the mechanism. Class means are expected to differ along the
-        directions of their variance.
+        Clean public vectors of the same kind, encoded by the mechanism. Their covariance shows in
+        which directions classes are likely to differ.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class PrivateDiscriminant(PrivateLinearClassifier):
         Share of the log loss that the model explains, by people who did not train it, with `value`,
         `error`, `interval` (95%) and `n_people`. None with too few people, or after :meth:`partial_fit`.
     protocol_ : DiscriminantProtocol
-        Its public state at the end.
+        Final state of the protocol, computed from reports alone.
     privacy_guarantee_ : PrivacyGuarantee
         For one release of record and class together; infinite if the classes were learnt.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
@@ -86,9 +86,9 @@ class PrivateDiscriminant(PrivateLinearClassifier):
     Notes
     -----
     Small cohorts report the shares of the classes, the centre and the size of rows; the others report the tensor of row
-    and class. Without public vectors, few people are taken to have rows that vary equally in all directions. A cohort
-    between two halves of the tensor then reports the size of its scores, from which the slope of the probabilities
-    follows.
+    and class. With few people and no public vectors, the covariance is assumed to be a multiple of the identity. A
+    cohort between two halves of the tensor then reports the size of its scores, from which the slope of the
+    probabilities follows.
 
     References
     ----------

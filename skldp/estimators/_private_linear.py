@@ -77,7 +77,7 @@ class PrivateLinearRegression(RegressorMixin, ProtocolEstimator):
         Share of the squared error that the model explains, by people who did not train it, with `value`,
         `error`, `interval` (95%) and `n_people`. None with too few people, or after :meth:`partial_fit`.
     protocol_ : RegressionProtocol
-        Its public state at the end, with the open task of ``protocol="once"``.
+        Final state of the protocol, computed from reports alone, with the open task of ``protocol="once"``.
     privacy_guarantee_ : PrivacyGuarantee
         For one release of record and target together.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)

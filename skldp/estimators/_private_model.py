@@ -80,8 +80,6 @@ def private_model(
     """
     check_choice("model", model, ("auto", *_MODELS))
     check_epsilon(epsilon)
-    if not isinstance(schema, str | Mapping):
-        raise ValueError(f"schema must be a dict by column or JSON text; got {type(schema).__name__}.")
     if target is None:
         raise ValueError("target must be a column of the schema, or its domain; got None.")
     table = DeclaredTable.of(schema, target, of_classes=model in ("logistic", "discriminant"))

@@ -43,7 +43,7 @@ class PrivateMoments(ProtocolEstimator):
     location_ : ndarray of shape (n_features,)
         The means.
     covariance_ : ndarray of shape (n_features, n_features)
-        Positive definite: the means of its eigenvalues given that they are above 0.
+        Positive definite: eigenvalues are replaced by their expectation given that they are positive.
     raw_covariance_ : ndarray of shape (n_features, n_features)
         Unbiased but for clipping. Noise may cause negative eigenvalues.
     location_error_ : ndarray of shape (n_features,)
@@ -54,7 +54,7 @@ class PrivateMoments(ProtocolEstimator):
     undetected_share_ : float
         Share of people far outside the rest who may go unseen. Errors do not count those beyond twice the radius.
     protocol_ : MomentsProtocol
-        Its public state at the end, with the task that stays open.
+        Final state of the protocol, computed from reports alone, with the open task.
     privacy_guarantee_ : PrivacyGuarantee
         For one release of one record.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from skldp._arrays import Floats
-from skldp.learning._constants import DETECTED, N_COHORTS, PREPARATION_SHARE, USUAL_BIAS
+from skldp.learning._constants import N_COHORTS, PREPARATION_SHARE, USUAL_BIAS
 from skldp.learning._linear_protocol import Products
 from skldp.learning._posterior import Moments, combine_moments, positive_means
-from skldp.learning._protocol import Question, by_name, split_evenly
+from skldp.learning._protocol import Question, by_name, n_people_needed, noise_of_moments, split_evenly
 from skldp.learning._regression import RegressionProtocol
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
@@ -36,9 +36,7 @@ class InferenceProtocol(RegressionProtocol):
     @property
     def n_needed_for_errors(self) -> int:
         """Number of people from which errors are estimated."""
-        # The radius may be twice the typical norm of the products, which vary by about their size among people.
-        noise = (2 * self.n_terms * noise_of_moments(self.n_terms, self.epsilon, 1)) ** 2 + 2 * (self.n_terms + 1)
-        return math.ceil(DETECTED**2 * noise / (0.4 - 5 * PREPARATION_SHARE))
+        return n_people_needed(self.n_features, self.epsilon, intervals=True)
 
     @property
     def asks_for_errors(self) -> bool:
@@ -203,9 +201,3 @@ InferenceProtocol.steps = RegressionProtocol.steps | {
     **by_name(_Moments("moments"), _Newton("first")),
     "second": _Newton("second"),
 }
-
-
-def noise_of_moments(n_terms: int, epsilon: float, n_people: int) -> float:
-    """Return the largest eigenvalue of the noise of the mean of products, for a radius of 1."""
-    # An entry's variance is v on the diagonal and v / 2 off it.
-    return math.sqrt(2 * (n_terms + 1) * noise_variance(n_terms, epsilon, "products") / n_people)

@@ -52,11 +52,12 @@ def sufficiency(n_people: int, n_features: int, epsilon: float) -> float:
     return n_people / (noise_variance(width, epsilon) * width**2)
 
 
-def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
-    """Return the least number of people with whom a linear model depends on the features.
+def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2, *, intervals: bool = False) -> int:
+    """Return the least number of people with whom a linear model depends on the features, or has intervals.
 
     With fewer a regression predicts the mean, and a logistic regression of `n_classes` classes their shares. From this
     number on, noise does not hide a perfect relation. A useful model needs more, of skewed columns many times more.
+    With `intervals`, return the number from which a linear regression asks for the errors of its coefficients.
 
     Parameters
     ----------
@@ -70,9 +71,16 @@ def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2) -> int:
     Examples
     --------
     >>> from skldp.learning import n_people_needed
-    >>> n_people_needed(9, 1.0)
-    1093
+    >>> n_people_needed(9, 1.0), n_people_needed(9, 1.0, intervals=True)
+    (1093, 2766919)
     """
+    if intervals:
+        if n_classes != 2:
+            raise ValueError(f"n_classes must be 2 with intervals, which classifiers do not have; got {n_classes}.")
+        n_terms = n_features + 1
+        # The radius may be twice the typical norm of the products, which vary by about their size among people.
+        noise = (2 * n_terms * noise_of_moments(n_terms, epsilon, 1)) ** 2 + 2 * (n_terms + 1)
+        return math.ceil(DETECTED**2 * noise / (0.4 - 5 * PREPARATION_SHARE))
     n_numbers = (n_classes - 1) * (n_features + 1)
     return n_people_to_detect(n_numbers, 1 / (n_features + 1), noise_variance(n_numbers, epsilon))
 
@@ -82,6 +90,12 @@ def n_people_to_detect(n_numbers: int, signal: float, noise: float) -> int:
     # The largest mean variance of the numbers among people counts as well.
     variance = noise + 1 / n_numbers
     return math.ceil(DETECTED * math.sqrt(2 * n_numbers) * variance / signal)
+
+
+def noise_of_moments(n_terms: int, epsilon: float, n_people: int) -> float:
+    """Return the largest eigenvalue of the noise of the mean of products, for a radius of 1."""
+    # An entry's variance is v on the diagonal and v / 2 off it.
+    return math.sqrt(2 * (n_terms + 1) * noise_variance(n_terms, epsilon, "products") / n_people)
 
 
 class Protocol(ABC):

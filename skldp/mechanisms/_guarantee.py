@@ -54,7 +54,7 @@ class PrivacyGuarantee:
         The exact worst-case log-likelihood ratio (natural log) over the declared domain; per unit of Euclidean
         distance when `unit` is ``"distance"``. Infinite when nothing is protected.
     delta : float, default=0.0
-        As `basis` defines it.
+        Probability that the bound fails, over what `basis` says; 0 for most mechanisms.
     unit : {"record", "label", "distance"}, default="record"
         Difference between the two inputs: a row with all its features, one label, or one unit of distance.
     per_feature : float, default=None

@@ -4,9 +4,9 @@ import bisect
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import check_is_fitted
 
 from skldp._checks import check_fraction, check_integer, is_number
+from skldp._progress import Progress
 from skldp.exceptions import SeededNoiseWarning
 from skldp.laws._odds import product_above
 from skldp.mechanisms._noise import noise_from
@@ -84,6 +85,7 @@ def audit_epsilon(
     rows_per_call: int | None = None,
     scores: Mapping[str, Callable[[np.ndarray], np.ndarray]] | None = None,
     seed: Any = None,
+    verbose: bool = False,
 ) -> AuditResult:
     r"""Lower-bound epsilon by a black-box attack on a release.
 
@@ -116,6 +118,8 @@ def audit_epsilon(
         (n_trials, n_outputs), that return a number for each.
     seed : None, int, Generator or RandomState, default=None
         Seeds the coins, never the release.
+    verbose : bool, default=False
+        Show progress on standard error, from two seconds on.
 
     Returns
     -------
@@ -178,10 +182,14 @@ def audit_epsilon(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
         coins = (noise_from(seed).words(n_trials, np.uint8) & 1).astype(bool)
-    outputs = _outputs(getattr(release, "transform", release), pair, coins, companion, rows_per_call or n_trials)
+    starts = range(0, n_trials, rows_per_call or n_trials)
+    parts = Progress("calls", len(starts), show=verbose).track(coins[start : start + starts.step] for start in starts)
+    outputs = _outputs(getattr(release, "transform", release), pair, parts, companion)
 
     n_choose = n_trials // 2
-    name, direction, trials = _choose_event(outputs, coins, n_choose, pair, confidence, delta, scores or {})
+    more = ((name, score(outputs)) for name, score in (scores or {}).items())
+    candidates = chain(more, _candidate_scores(outputs, coins[: n_choose // 2], pair))
+    name, direction, trials = _choose_event(candidates, coins[:n_choose], confidence, delta)
     inside, from_first = trials[n_choose:], coins[n_choose:] == (direction > 0)
     hits, misses = int((inside & from_first).sum()), int((inside & ~from_first).sum())
     lower = float(_lower_bound(hits, misses, int(from_first.sum()), int((~from_first).sum()), confidence, delta))
@@ -305,22 +313,14 @@ def _lower_bound(hits: Any, misses: Any, n_hits: int, n_misses: int, confidence:
 
 
 def _choose_event(
-    outputs: np.ndarray,
-    coins: np.ndarray,
-    n_choose: int,
-    pair: np.ndarray,
-    confidence: float,
-    delta: float,
-    more: Mapping[str, Callable[[np.ndarray], np.ndarray]],
+    scores: Iterable[tuple[str, np.ndarray]], coins: np.ndarray, confidence: float, delta: float
 ) -> tuple[str, int, np.ndarray]:
-    """Return the name, direction and trials of the event with the largest bound on the first `n_choose` trials."""
-    half = n_choose // 2
-    choices = []
-    known = [(name, score(outputs)) for name, score in more.items()]
-    for name, score in [*known, *_candidate_scores(outputs, coins[:half], pair)]:
+    """Return the name, direction and trials of the event with the largest bound on the second half of these coins."""
+    own, choices = slice(len(coins) // 2, len(coins)), []
+    for name, score in scores:
         for direction in (1, -1):
-            from_first = coins[half:n_choose] == (direction > 0)
-            lower, threshold = _best_threshold(direction * score[half:n_choose], from_first, confidence, delta)
+            from_first = coins[own] == (direction > 0)
+            lower, threshold = _best_threshold(direction * score[own], from_first, confidence, delta)
             choices.append((lower, name, direction, direction * score >= threshold))
     return max(choices, key=itemgetter(0))[1:]
 
@@ -340,13 +340,11 @@ def _best_threshold(score: np.ndarray, from_first: np.ndarray, confidence: float
     return float(lower[best]), ordered[ends[best]]
 
 
-def _outputs(
-    release: Callable[..., Any], pair: np.ndarray, coins: np.ndarray, companion: Any, rows_per_call: int
-) -> np.ndarray:
-    """Return the outputs of every trial as columns of numbers."""
+def _outputs(release: Callable[..., Any], pair: np.ndarray, calls: Iterable[np.ndarray], companion: Any) -> np.ndarray:
+    """Return the outputs of every trial as columns of numbers; `calls` are the coins of each call."""
     parts = []
-    for start in range(0, len(coins), rows_per_call):
-        rows = pair[np.where(coins[start : start + rows_per_call], 0, 1)]
+    for coins in calls:
+        rows = pair[np.where(coins, 0, 1)]
         if companion is None:
             parts.append(checked_outputs(release, rows))
             continue

@@ -11,6 +11,7 @@ import numpy as np
 
 from skldp._arrays import as_numbers
 from skldp._checks import check_choice, check_fraction, check_integer, check_positive, is_number
+from skldp._progress import Progress
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._privacy_ledger import PrivacyLedger
 from skldp.exceptions import SeededNoiseWarning
@@ -133,6 +134,7 @@ def plan_questions(
     tol: float = 1e-2,
     n_steps: int = 6,
     seed: int = 0,
+    verbose: bool = False,
 ) -> QuestionPlan:
     """Find the largest epsilon of a question at which people answer a series of them.
 
@@ -158,6 +160,8 @@ def plan_questions(
         queries.
     seed : int, default=0
         Seeds the simulated answers, the same at each epsilon.
+    verbose : bool, default=False
+        Show progress on standard error, from two seconds on.
 
     Returns
     -------
@@ -215,7 +219,7 @@ def plan_questions(
     # Slightly below the equal share: sums of epsilons are rounded up.
     low, high = total_epsilon / len(queries) * (1 - 1e-9), float(total_epsilon)
     share_at_low = answering(low)
-    for _ in range(n_steps):
+    for _ in Progress("epsilons", n_steps, show=verbose).track(range(n_steps)):
         middle = float(np.sqrt(low * high))
         found = answering(middle)
         if found >= share:

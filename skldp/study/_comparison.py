@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skldp._checks import check_choice
+from skldp.domains._column import Column
 from skldp.estimators._bounds_scaler import BoundsScaler
 from skldp.estimators._label_private_classifier import LabelPrivateClassifier
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning, TooFewPeopleWarning
@@ -23,8 +24,8 @@ from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, METRIC_
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData
 from skldp.study._released_rows import ReleasedRowsRegressor
-from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, stacked
-from skldp.study._table_files import StudyInputError, some_names
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, score_label, stacked
+from skldp.study._table_files import StudyInputError, looks_skewed, some_names
 
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
 _TOLERANCE = 1 + 1e-6
@@ -181,8 +182,12 @@ class MechanismComparison(ResultTable):
             "order of the file: name the other columns by --columns, unless it is known of a person.": (
                 data.row_numbers()
             ),
-            f"Bounds of {some_names(data.wide)} span a factor of 100 or more: if values are skewed, declare them in "
-            '--schema with "scale": "log".': data.wide,
+            f"Values of {some_names(data.skewed)} lie near the low end of their bounds, or the bounds span a factor of "
+            '100: if they are skewed, declare them in --schema with "scale": "log" and a low above 0.': data.skewed,
+            "Values of the target lie near the low end of its bounds, or these span a factor of 100: if it is skewed, "
+            "predict its logarithm by --target-transform log.": (
+                data.target_bounds is not None and looks_skewed(Column(*data.target_bounds), data.y)
+            ),
             "Training labels are not private.": settings.labels == "none" and data.task == "classification",
             "With none the features are not private: its epsilon counts only the label.": "none" in self.curves,
             **dict.fromkeys(left_out, True),
@@ -193,10 +198,9 @@ class MechanismComparison(ResultTable):
         return [line for line, applies in lines.items() if applies]
 
     def caption(self) -> list[str]:
-        """Describe the study, one sentence a line."""
+        """Describe the study below its headline, one sentence a line."""
         data, settings = self.data, self.settings
         lines = [
-            *self.headline(),
             *self.notes(),
             f"{settings.folds} folds x {settings.repeats} releases; features are scaled to [-1, 1] by their "
             f"{data.bounds_source}. Training rows are released; test rows are not.",
@@ -222,7 +226,7 @@ class MechanismComparison(ResultTable):
             )
         if any(name in METRIC_MECHANISMS for name in self.curves):
             lines.append("Guarantees per unit of distance are counted over the diameter of the bounds.")
-        return [*lines, "Exact is the worst-case loss of one complete record. Only exact is a guarantee."]
+        return [*lines, '"Exact" is the worst case over one complete record. Only the exact epsilon is a guarantee.']
 
     def _best(self, budget: float) -> str:
         """Return a sentence on the best mechanism within a budget, or on the smallest exact epsilon."""
@@ -242,8 +246,8 @@ class MechanismComparison(ResultTable):
             return f"At an exact epsilon of at most {budget:g} nothing is better than a constant prediction."
         learnt = f", {kept / most:.0%} of what is learnt without privacy" if kept <= most else ""
         return (
-            f"Best at an exact epsilon of at most {budget:g}: {name}, {first.scoring} {point.score_mean:.3f} "
-            f"at {point.exact_epsilon:.4g}{learnt}."
+            f"Best at an exact epsilon of at most {budget:g}: {name}, {score_label(first.scoring)} "
+            f"{point.score_mean:.3f} at {point.exact_epsilon:.4g}{learnt}."
         )
 
 

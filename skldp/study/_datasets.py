@@ -74,7 +74,7 @@ class StudyData:
     of_column: tuple[str, ...] = ()  # of each feature
     found: tuple[str, ...] = ()  # columns whose categories come from the file
     n_filled: int = 0  # missing cells
-    wide: tuple[str, ...] = ()  # columns that a log scale fits
+    skewed: tuple[str, ...] = ()  # columns that a log scale may fit
 
     @property
     def task(self) -> str:

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skldp._arrays import kind_of
 from skldp._checks import check_choice, check_integer, check_positive, is_integer
+from skldp._progress import Progress
 from skldp.estimators._validation import as_table
 from skldp.exceptions import OutOfDomainWarning, PrivacyGuaranteeWarning, SeededNoiseWarning
 from skldp.mechanisms._guarantee import PrivacyGuarantee
@@ -44,6 +45,7 @@ def federated_learning(
     gradient_bound: float = 0.1,
     delta: float = 1e-6,
     seed: Any = None,
+    verbose: bool = False,
 ) -> "FederatedRun":
     r"""Train one model by FedSGD over the clients' data, and test it.
 
@@ -94,6 +96,8 @@ def federated_learning(
         Delta of the complete training, for the shuffled guarantee.
     seed : None, int, Generator or RandomState, default=None
         Seeds the assignment of rows, a network's first weights and the mechanisms without a seed.
+    verbose : bool, default=False
+        Show progress on standard error, from two seconds on.
 
     Returns
     -------
@@ -197,7 +201,8 @@ def federated_learning(
             of_weights = perturbs == "anonymised weights"
             update = partial(_step_on_releases, bound=gradient_bound, release=release, of_weights=of_weights)
         start, data = learner.start(noise), (X, one_hot, clients)
-        theta = _train(learner, start, *data, n_rounds, step, update, asked=asked, n_steps=local_steps)
+        rounds = Progress("rounds", n_rounds, show=verbose).track(range(n_rounds))
+        theta = _train(learner, start, *data, rounds, step, update, asked=asked, n_steps=local_steps)
         # Compare rows by predictions: a constant added to all scores of a row would change their order.
         scores = learner.predictions(learner.scores(theta, X_test))
     counted = (
@@ -233,7 +238,7 @@ def _train(
     X: np.ndarray,
     one_hot: np.ndarray,
     clients: np.ndarray,
-    n_rounds: int,
+    rounds: Iterable[int],
     step: float,
     update: Callable[..., np.ndarray] | None = None,
     *,
@@ -249,7 +254,7 @@ def _train(
     else:
         rows, weights = _padded(clients)
         X, one_hot = X[rows], one_hot[rows]
-    for place in range(n_rounds):
+    for place in rounds:
         own = slice(None) if asked is None else asked[place]
         data = X[own], one_hot[own], weights[own]
         gradients = model.gradient(theta, *data)

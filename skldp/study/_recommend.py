@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from skldp._arrays import Floats
 from skldp._checks import check_choice, check_epsilon, check_fraction, check_integer
+from skldp._progress import Progress
 from skldp._tables import text_table
 from skldp.domains._column import Column
 from skldp.estimators._categorical import CategoricalPrivatizer
@@ -93,14 +94,14 @@ def recommend(
     target: Any = None,
     explained: float = 0.3,
     shares: Sequence[float] | None = None,
+    verbose: bool = False,
 ) -> Recommendation:
     r"""Recommend the mechanism or model for a task at an epsilon, from public knowledge only.
 
     Parameters
     ----------
-    schema : dict by column, JSON text, or array-like of shape (n_samples, n_features)
-        Domains of the columns, as for :class:`~skldp.TablePrivatizer`. Of a table only the number or the names of the
-        columns are used; each then holds numbers between -1 and 1, as :class:`~skldp.BoundsScaler` returns them.
+    schema : dict by column or JSON text
+        Domains of the columns, as for :class:`~skldp.TablePrivatizer`.
     task : {"regression", "classification", "releases", "means", "frequencies"}
         ``"regression"``, ``"classification"``: train a linear model, the target as private as the features.
         ``"releases"``: release rows for the training of any model. ``"means"``, ``"frequencies"``: publish those of
@@ -116,6 +117,8 @@ def recommend(
         privacy is expected to explain.
     shares : sequence of float, default=None
         Expected shares of the classes, in the order of their declaration. None takes equal ones.
+    verbose : bool, default=False
+        Show progress on standard error, from two seconds on.
 
     Returns
     -------
@@ -182,10 +185,7 @@ def recommend(
     if shares is not None and task != "classification":
         raise ValueError(f"shares must be None unless the task is a classification; got {shares!r} for {task}.")
     table = DeclaredTable.of(schema, target, of_classes=task == "classification")
-    advice = answers[task](_Request(table, task, float(epsilon), n_people, float(explained), shares))
-    if isinstance(schema, str | Mapping):
-        return advice
-    return replace(advice, reason=f"{advice.reason} All columns are taken to lie between -1 and 1.")
+    return answers[task](_Request(table, task, float(epsilon), n_people, float(explained), shares, verbose))
 
 
 @dataclass(frozen=True)
@@ -198,6 +198,7 @@ class _Request:
     n: int
     explained: float
     shares: Sequence[float] | None
+    verbose: bool
 
     def answer(self, measure: str, options: Sequence[RecommendedOption], reason: str) -> Recommendation:
         """Return the recommendation of the first option."""
@@ -213,7 +214,7 @@ class _Request:
         n, columns = min(self.n, _MOST_TRIED), list(self.table.columns.values())
         losses = np.full((len(_SKEWS), len(models)), math.nan)
         is_tried = max(self.table.n_features, 0 if shares is None else len(shares)) <= _MOST_FEATURES
-        for seed, skew in enumerate(_SKEWS if is_tried else ()):
+        for seed, skew in enumerate(Progress("tables", len(_SKEWS), show=self.verbose).track(_SKEWS * is_tried)):
             table = made_up(columns, self.table.target, max(n, _LEAST_ROWS), self.explained, shares, skew, seed)
             losses[seed] = [max(_LEAST_LOSS, loss(model[-1], n, *table, seed)) for model in models.values()]
         options, names = [], list(models)
@@ -287,10 +288,8 @@ def _noise_over_signal(epsilon: float, column: Column) -> float:
 
 def _means(request: _Request) -> Recommendation:
     table, epsilon = request.table, request.epsilon
-    numbers = DeclaredTable(table.numbers, None)
-    if not numbers.columns:
+    if not (d := len(table.numbers)):
         raise ValueError("Means need numeric columns; the schema has only categories.")
-    d = len(numbers.columns)
     options = []
     if table.needs_no_encoder:
         _, mechanism, n_sampled = best_mechanism(epsilon, d)
@@ -311,19 +310,14 @@ def _means(request: _Request) -> Recommendation:
 
 
 def _frequencies(request: _Request) -> Recommendation:
-    table = request.table
+    table, epsilon = request.table, request.epsilon
     several = {name: column for name, column in table.categories.items() if len(column.values) > 1}
     if not several:
         raise ValueError("Frequencies need a column with at least two categories; the schema has none.")
     if table.numbers or any(column.missing == "category" for column in table.categories.values()):
-        m, s = _sample(list(table.columns.values()), request.epsilon, "best")
-        release = TablePrivatizer(
-            request.epsilon,
-            schema=table.schema,
-            category_mechanism="best",
-            n_sampled_features="auto",
-            encoding="estimates",
-        )
+        m, s = _sample(list(table.columns.values()), epsilon, "best")
+        settings = {"category_mechanism": "best", "n_sampled_features": "auto", "encoding": "estimates"}
+        release = TablePrivatizer(epsilon, schema=table.schema).set_params(**settings)
         error = _error(request, "best", several, m, s)
         option = RecommendedOption(_named("TablePrivatizer", m, s), error, None, release)
         reason = f"{_OF_VALUES} A frequency is the mean of a released column; other columns are released as well."
@@ -331,14 +325,10 @@ def _frequencies(request: _Request) -> Recommendation:
     categories = [list(column.values) for column in table.columns.values()]
     options = []
     for name in ("best", *CATEGORICAL_MECHANISMS):
-        m, s = _sample(list(several.values()), request.epsilon, name)
+        m, s = _sample(list(several.values()), epsilon, name)
         error = _error(request, name, several, m, s)
-        privatizer = CategoricalPrivatizer(
-            request.epsilon,
-            mechanism=name,  # type: ignore[arg-type]
-            categories=categories,
-            n_sampled_features="auto",
-        )
+        privatizer = CategoricalPrivatizer(epsilon, categories=categories, n_sampled_features="auto")
+        privatizer.set_params(mechanism=name)
         options.append(RecommendedOption(_named(f"CategoricalPrivatizer, {name}", m, s), error, None, privatizer))
     first, *others = options
     ordered = [first, *sorted(others, key=lambda option: option.figure)]

@@ -331,12 +331,13 @@ def numbers_of(file: str, given: Any, form: TextFormat) -> Cells:
 
 def features_of(file: str, frame: Any, declared: Mapping[str, Column], *, count_unknown: bool) -> dict[str, Any]:
     """Return the fields of a study about features: one for a number, ordered or two categories, else one a category."""
-    blocks, n_filled, text = [], int(frame.isna().to_numpy().sum()), is_text_file(file)
-    for column, values in zip(declared.values(), columns_of(frame), strict=True):
+    blocks, skewed, n_filled, text = [], [], int(frame.isna().to_numpy().sum()), is_text_file(file)
+    for (name, column), values in zip(declared.items(), columns_of(frame), strict=True):
         numbers = column.as_numbers(values, refuse_unknown=not count_unknown, text=text, first_row=1)
         if column.values is not None:
             n_filled += int((CodeReader(column.values, text=text).read_all(values).state == Unread.UNKNOWN).sum())
         blocks.append(encoded(column, numbers))
+        skewed += [name] * looks_skewed(column, numbers)
     names = {name: encoded_names(column, name) for name, column in declared.items()}
     widths = [len(own) for own in names.values()]
     return {
@@ -346,8 +347,15 @@ def features_of(file: str, frame: Any, declared: Mapping[str, Column], *, count_
         "high": np.repeat([high for _, _, high in blocks], widths),
         "of_column": tuple(name for name, own in names.items() for _ in own),
         "n_filled": n_filled,
-        "wide": tuple(name for name, own in declared.items() if own.is_wide),
+        "skewed": tuple(skewed),
     }
+
+
+def looks_skewed(column: Column, numbers: np.ndarray) -> bool:
+    """Return whether linear bounds span a factor of 100, or half of the values lie in their lowest twentieth."""
+    if column.values is not None or column.scale != "linear" or column.is_date or column.low < 0:
+        return False
+    return column.is_wide or bool(np.nanmedian(numbers) < column.low + column.radius / 10)
 
 
 def counted(marked: Any, what: str) -> str:

@@ -5,6 +5,7 @@ import pytest
 from laws import seeded
 from scipy import stats
 
+from skldp.learning import n_people_needed
 from skldp.learning._inference import InferenceProtocol
 from skldp.learning._person import simulate
 
@@ -20,6 +21,14 @@ def people(n, seed=0, noise=0.1):
 
 def protocol(n=N, kind="once", epsilon=8.0, **settings):
     return InferenceProtocol(3, n, epsilon=epsilon, low=[-1] * 3 + [-2], high=[1] * 3 + [2], kind=kind, **settings)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 8.0])
+def test_intervals_are_asked_for_from_the_stated_number_of_people(epsilon):
+    n = n_people_needed(3, epsilon, intervals=True)
+    assert [protocol(people, epsilon=epsilon).asks_for_errors for people in (n - 1, n)] == [False, True]
+    with pytest.raises(ValueError, match="n_classes must be 2 with intervals"):
+        n_people_needed(3, epsilon, 3, intervals=True)
 
 
 def test_everything_is_in_the_units_of_the_data():

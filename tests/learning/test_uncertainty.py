@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from skldp.learning import _uncertainty as module
-from skldp.learning._inference import noise_of_moments
+from skldp.learning._protocol import noise_of_moments
 from skldp.learning._tasks import noise_variance
 from skldp.learning._uncertainty import Estimate
 

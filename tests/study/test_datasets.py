@@ -3,6 +3,7 @@ import re
 import numpy as np
 import pytest
 
+from skldp.study._comparison import ComparisonSettings, MechanismComparison
 from skldp.study._datasets import BUNDLED, load_study_data
 from skldp.study._table_files import StudyInputError
 
@@ -155,3 +156,21 @@ def test_refuses_a_regression_that_is_none(options, message, write):
         load_study_data(write(GOOD), target="sick", bounds="0,99", task="regression", target_bounds="0,1")
     with pytest.raises(StudyInputError, match="holds classes"):
         load_study_data(write(GOOD), target="sick", bounds="0,99", target_bounds="0,1")
+
+
+def test_skewed_columns_and_targets_are_named(write):
+    """A low bound of 0 has no factor, and a log scale needs no suggestion."""
+    rows = "".join(f"{2**i},{2**i},{50 + i},{i + 1},{1.5 * 2**i}\n" for i in range(10))
+    path = write(f"income,logged,height,age,pay\n{rows}")
+    schema = {"income": (0, 1e5), "height": (0, 100), "age": (1, 100)}
+    schema["logged"] = {"type": "number", "low": 1, "high": 1e5, "scale": "log"}
+    data = load_study_data(path, target="pay", target_bounds="0,50000", schema=schema)
+    assert data.skewed == ("income", "age")
+    rest = ComparisonSettings((1.0,)), 0, {}, {}
+    notes = MechanismComparison(data, *rest).notes()
+    assert sum("near the low end" in note for note in notes) == 2
+    assert "--target-transform log" in notes[-1]
+    even = load_study_data(path, target="pay", target_bounds="1,2000", target_transform="log", schema=schema)
+    assert not any(
+        "target" in note for note in MechanismComparison(even, ComparisonSettings((1.0,)), 0, {}, {}).notes()
+    )

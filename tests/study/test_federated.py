@@ -90,10 +90,10 @@ def test_both_ways_of_training_follow_the_algorithm(iris, model, bound):
     theta = learner.start(None)
     options = {"step": 0.5, "bound": bound, "release": lambda gradients: gradients, "of_weights": False}
     update = partial(federated._step_on_releases, **options)
-    released = federated._train(learner, theta, full, one_hot, clients, 6, 0.5, update)
+    released = federated._train(learner, theta, full, one_hot, clients, range(6), 0.5, update)
     np.testing.assert_allclose(released.reshape(expected.shape), expected, atol=1e-12)
     if bound == math.inf:
-        trained = federated._train(learner, theta, full, one_hot, clients, 6, 0.5)
+        trained = federated._train(learner, theta, full, one_hot, clients, range(6), 0.5)
         np.testing.assert_allclose(trained.reshape(expected.shape), expected, atol=1e-12)
 
 

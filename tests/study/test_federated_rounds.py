@@ -75,7 +75,7 @@ def test_training_follows_the_rounds_written_out(iris, n_steps, bound):
     if bound is not None:
         options = {"bound": bound, "release": lambda sent: sent, "of_weights": False}
         update = partial(federated._step_on_releases, **options)
-    found = federated._train(learner, theta, X, one_hot, clients, 4, 0.5, update, asked=asked, n_steps=n_steps)
+    found = federated._train(learner, theta, X, one_hot, clients, range(4), 0.5, update, asked=asked, n_steps=n_steps)
     expected = naive_rounds(
         X, one_hot, clients, theta.reshape(5, 3), steps=steps, asked=asked, n_steps=n_steps, bounds=bound
     )

@@ -36,7 +36,7 @@ ROWS = pd.DataFrame(
         "dose": [0.5, None, -2.0] * 20,
     }
 )
-TABLE = np.zeros((2, 13))
+TABLE = {f"x{j}": (-1, 1) for j in range(13)}
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_the_error_of_frequencies_is_that_of_all_values_of_a_column(fixed_noise)
         (TABLE, "regression", {"target": (0, 1), "explained": 1}, r"explained must lie inside \(0, 1\)"),
         ({"c": ["a", "b"]}, "means", {}, "only categories"),
         (TABLE, "frequencies", {}, "at least two categories"),
-        (TABLE[0], "means", {}, "two dimensions"),
+        (np.zeros((2, 3)), "means", {}, "schema must be a dict by column or JSON text; got ndarray"),
         (TABLE, "means", {"epsilon": 0}, "epsilon"),
         (TABLE, "means", {"n_people": 0}, "n_people"),
         (TABLE, "means", {"n_people": 10**400}, "n_people must be a whole number from 1 to 1,000,000,000,000"),
@@ -264,3 +264,10 @@ def test_the_error_of_frequencies_is_that_of_all_values_of_a_column(fixed_noise)
 def test_what_does_not_fit_is_refused(schema, task, given, message):
     with pytest.raises(ValueError, match=message):
         recommend(schema, task, **({"epsilon": 1.0, "n_people": 100} | given))
+
+
+@pytest.mark.parametrize("task", ["releases", "means", "frequencies"])
+def test_columns_of_an_array_are_named_by_place(task):
+    X = np.array([[0.5, "a"], [0.2, "b"]], dtype=object)
+    for option in recommend({0: (0, 1), 1: ["a", "b"]}, task, 4.0, 100).options:
+        assert len(option.estimator.fit_transform(X)) == 2

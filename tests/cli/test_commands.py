@@ -8,30 +8,10 @@ import pytest
 
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery
-from skldp.cli import main
 from skldp.mechanisms import RandomizedResponse
 from skldp.study._catalogue import FEATURE_MECHANISMS, PRIVATE_MODELS
 
-pytest.importorskip("typer")
-pytest.importorskip("matplotlib").use("Agg")
-
 QUICK = ["--epsilons", "2,40", "--folds", "2", "--mechanism", "bitrand,bitrand-exact"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty directory; return its exit code, what it printed, and what it complained."""
-    monkeypatch.chdir(tmp_path)
-    # Wide enough that no table or line is wrapped.
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run_command(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return stop.value.code or 0, printed.out, printed.err
-
-    return run_command
 
 
 def test_study_prints_the_table_and_writes_both_files(run, tmp_path):
