@@ -68,7 +68,7 @@ def _decided_part(
 ) -> tuple[list[bool | None], Floats]:
     """Decide for some histories, by the answers that they have."""
     counts = _counted(histories, places, len(law))
-    used = counts.any(axis=0)
+    used = np.asarray(counts.any(axis=0))
     used[[] if next_places is None else next_places] = True
     needed = np.flatnonzero(used)
     more = np.zeros((1, len(needed)))
