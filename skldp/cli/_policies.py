@@ -23,7 +23,7 @@ _MOST_SHOWN = 4
 @policy.command(
     epilog=_names.epilog(
         'skldp policy new people.json --purpose "health survey" -o policy.json',
-        'skldp policy new people.json --purpose "health survey" -o policy.json --sampled auto --mechanism square_wave',
+        'skldp policy new people.json --purpose "health survey" -o policy.json --sampled auto',
     )
 )
 def new(
