@@ -32,7 +32,6 @@ from skldp.accounting._units import (
     units_below,
     zcdp_budget,
 )
-from skldp.accounting.losses._ascent import have_lost_more
 from skldp.accounting.losses._cohorts import AnswerTable, BoxTable, History, PointTable, Workers
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, region_of
@@ -168,13 +167,10 @@ def decide(
             )
         if after is not None and remaining == rule.budget:
             after[positions] = losses
-        searches: list[tuple[int, Answers]] = []
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
             if found is None:
-                searches.append((position, ([queries[number] for number in numbers], outputs)))
-        refused = _surely_refused(reduced, [answers for _, answers in searches], query)
-        left += [(position, reduced, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
+                left.append((position, reduced, ([queries[number] for number in numbers], outputs)))
     items = [(reduced, answers) for _, reduced, answers in left]
     searched = workers(partial(_searched, loss or rule.loss_bounds, query), items) if left else ()
     for (position, _, _), one in zip(left, searched, strict=True):
@@ -209,22 +205,6 @@ def _answered(history: History, releases: set[int]) -> History:
         return history
     kept = [place for place, number in enumerate(numbers) if number not in releases]
     return [numbers[place] for place in kept], [outputs[place] for place in kept]
-
-
-def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> Bools:
-    """Return a mask of the histories whose loss between two known points exceeds the budget."""
-    no = np.zeros(len(answers), dtype=bool)
-    if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):
-        return no
-    region = region_of(rule.bounds, n_features=query.n_features)
-    if not region.is_box:
-        return no
-    if rule.name == "simplified":
-        return have_lost_more(answers, region.box, rule.epsilon - query.exact_epsilon)
-    for output in range(query.n_outputs):
-        after = [([*asked, query], [*given, output]) for asked, given in answers]
-        no |= have_lost_more(after, region.box, rule.epsilon)
-    return no
 
 
 def _epsilons_admit(rule: Rule, costs: Sequence[tuple[float, int]]) -> bool:

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp import PrivacyLedger
+from skldp.accounting._decide import Rule, decide
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _cohorts as linear_cohort
 from skldp.accounting.losses._certificate import Cover
@@ -140,3 +141,15 @@ def test_what_was_decided_by_a_hair_is_verified():
         for query, output in zip(queries, (1, 1, 0, 1), strict=True):
             assert ledger.answer(query, ["ann"], lambda people, o=output: [o]).accepted.all()
         assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("rule", ["bayesian", "simplified"])
+def test_both_rules_decide_together_as_one_by_one(rule):
+    rng = np.random.default_rng(1)
+    queries = [RegressionQuery("logistic", 3 * rng.normal(size=3), 0.0, (0, 1), 0.4) for _ in range(5)]
+    sizes = rng.integers(3, 7, 12)
+    histories = [(rng.integers(0, 4, n).tolist(), rng.integers(0, 2, n).tolist()) for n in sizes]
+    rules = Rule(rule, 1.2, (-1, 1))
+    together = decide(rules, queries, histories, queries[4], table=rules.table_for(queries[4]))
+    assert together == decide(rules, queries, histories, queries[4])
+    assert {True, False} == set(together)
