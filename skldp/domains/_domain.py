@@ -175,7 +175,7 @@ class Box(Domain):
         low, high = (np.full(self.n_features, end) for end in self.shared)
         return low, high
 
-    @property
+    @cached_property
     def extent(self) -> float:
         """The largest magnitude."""
         return max(map(abs, self.shared)) if self.shared else float(np.abs(self.ends).max())
