@@ -96,12 +96,16 @@ numpydoc_validation_exclude = {r"\._\w+\.[A-Z]\w+$"}
 # A summary that begins with "Return" says what a section would repeat.
 numpydoc_validation_overrides = {"RT01": ["^Return "]}
 
+PAPERS = Path(__file__).parents[1] / "examples" / "papers"
+shown = re.compile("federated_learning|private_text|realized_loss")
+modules_of_papers = [re.escape(path.name) for path in PAPERS.glob("*.py") if not shown.match(path.name)]
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "subsection_order": ExplicitOrder([f"../examples/{section}" for section in ("start", "tasks", "papers")]),
     # Modules of the papers' examples.
-    "ignore_pattern": r"papers/(?!federated_learning|private_text|realized_loss)",
+    "ignore_pattern": f"^({'|'.join(modules_of_papers)})$",
     # Pages of the reference list the examples that use their name.
     "backreferences_dir": "auto_examples/backreferences",
     "doc_module": ("skldp",),

@@ -117,6 +117,7 @@ def link_terms(app, doctree):
 
 def describe_thumbnails(app, doctree, docname):
     """Name the example in the alternative text of its thumbnail, which sphinx-gallery leaves empty."""
+    titles = {page.rpartition("/")[2]: title.astext() for page, title in app.env.titles.items() if "auto_" in page}
     for image in doctree.findall(nodes.image):
         if found := re.search(r"sphx_glr_(\w+)_thumb\.", image["uri"]):
-            image["alt"] = f"Figure of the example: {app.env.titles[f'auto_examples/{found[1]}'].astext()}"
+            image["alt"] = f"Figure of the example: {titles[found[1]]}"

@@ -39,10 +39,7 @@ class Unread(IntEnum):
 
 
 class Cells(NamedTuple):
-    """Parsed column: values, and why a cell has none.
-
-    Shapes: `values` (n,); `state` (n,), uint8: 0 or an `Unread`.
-    """
+    """Parsed column: its values, and `state`, 0 or the `Unread` that says why a cell has none."""
 
     values: np.ndarray
     state: npt.NDArray[np.uint8]
@@ -155,12 +152,7 @@ class DayReader(Reader):
 
 
 class CodeReader(Reader):
-    """Reader of declared values, as codes.
-
-    Other values are unknown if values of their kind (text, number, boolean) are declared, else unreadable. A boolean is
-    the number 1 or 0 if no boolean is declared. With `text`, a text is compared as text, then as a boolean ("true",
-    "True", "TRUE", "false", ...), then as a number.
-    """
+    """Reader of declared values as codes. Without a declared boolean, True is 1; `text` reads texts as any of these."""
 
     dtype = np.int64
 
@@ -256,10 +248,7 @@ def number_of(value: Any, *, text: bool = False) -> Any:
 
 
 def as_array(column: Any) -> Any:
-    """Return a column of pandas, polars, Arrow or numpy as an array or a list.
-
-    Times lose their zone: the day is the local one.
-    """
+    """Return a column of pandas, polars, Arrow or numpy as an array or a list, times without their zone."""
     for zone, without in (("tz", "tz_localize"), ("time_zone", "replace_time_zone")):
         if getattr(getattr(column, "dtype", None), zone, None) is not None:
             column = getattr(getattr(column, "dt", column), without)(None)

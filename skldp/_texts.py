@@ -7,11 +7,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def is_visible(text: str) -> bool:
-    r"""Return whether a text has no invisible or reordering characters.
-
-    These are Unicode's categories C (control, format, surrogate, private use, unassigned), Zl and Zp. A joiner is
-    allowed directly after a letter, mark or symbol beyond ASCII.
-    """
+    """Return whether a text has no control, format or other hidden character, except joiners within a word."""
     return text.isprintable() or escaped(text) == text
 
 

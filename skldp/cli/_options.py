@@ -49,29 +49,21 @@ class Names(tuple[str, ...]):
         return ",".join(self)
 
 
+PolicyFile = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
 Target = Annotated[str | None, typer.Option(help="Column of the target.")]
 Bounds = Annotated[
-    str | None,
-    typer.Option(help="Declared bounds of the features: low,high or a .csv file of column,low,high.", metavar="BOUNDS"),
+    str | None, typer.Option(help="Declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
 TargetBounds = Annotated[
-    str | None,
-    typer.Option(
-        help="Declared bounds of a numeric target. Default: its row in the file of --bounds.", metavar="LOW,HIGH"
-    ),
+    str | None, typer.Option(help="Declared bounds of a numeric target. Default: its row in the file of --bounds.")
 ]
-Transform = Annotated[
-    str, typer.Option(help="none, or log to study the logarithm of a numeric target.", metavar="NAME")
-]
-Columns = Annotated[
-    Names | None, typer.Option(help="Features, with commas. Default: all columns.", parser=Names, metavar="NAMES")
-]
+Transform = Annotated[str, typer.Option(help="none, or log to study the logarithm of a numeric target.")]
+Columns = Annotated[Names | None, typer.Option(help="Features, with commas. Default: all columns.", parser=Names)]
 Schema = Annotated[
     str | None,
     typer.Option(
         help="Declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
-        "file.",
-        metavar="SCHEMA",
+        "file."
     ),
 ]
 Separator = Annotated[
@@ -84,12 +76,10 @@ Missing = Annotated[
     typer.Option(
         help="Texts that mark missing cells of a text file, with commas, such as NA. Empty cells are missing.",
         parser=Names,
-        metavar="TEXTS",
     ),
 ]
 NoHeader = Annotated[
-    bool,
-    typer.Option("--no-header", help="The first row of a text file is a record. Columns are named 0, 1, ..."),
+    bool, typer.Option("--no-header", help="The first row of a text file is a record. Columns are named 0, 1, ...")
 ]
 CountUnknown = Annotated[
     bool,
@@ -149,7 +139,6 @@ def on_terminal() -> bool:
 
 
 def rich_table(
-    title: str,
     headings: Iterable[str],
     rows: Iterable[Iterable[str]],
     bold: Iterable[tuple[int, int]] = (),
@@ -162,7 +151,7 @@ def rich_table(
     names, cells_of = [printable(heading) for heading in headings], [list(row) for row in rows]
     # Empty columns and long headings do not fit a terminal of 80 columns.
     shown = [j for j in range(len(names)) if not cells_of or any(row[j] for row in cells_of)]
-    table = Table(title=printable(title))
+    table = Table()
     for j in shown:
         too_long = j and len(names[j]) > max((len(printable(row[j])) for row in cells_of), default=0)
         heading = names[j].replace(" ", "\n") if too_long else names[j]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skldp.cli import _names
+from skldp.cli import _options as options
 from skldp.cli._options import keep_inputs, made_up_row, output_option, printable
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 policy = typer.Typer(rich_markup_mode=None)
 # Number of categories that are shown.
 _MOST_SHOWN = 4
-
-File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
 
 
 @policy.command(
@@ -33,35 +32,30 @@ def new(
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="Budget of one record with all its columns, natural log.")] = 1.0,
     mechanism: Annotated[
-        str, typer.Option(help=f"Mechanism of numbers and dates: {', '.join(_names.NUMBERS)} or best.", metavar="NAME")
+        str, typer.Option(help=f"Mechanism of numbers and dates: {', '.join(_names.NUMBERS)} or best.")
     ] = "best",
     category_mechanism: Annotated[
-        str, typer.Option(help=f"Mechanism of categories: {', '.join(_names.CATEGORIES)} or best.", metavar="NAME")
+        str, typer.Option(help=f"Mechanism of categories: {', '.join(_names.CATEGORIES)} or best.")
     ] = "krr",
     sampled: Annotated[
-        str,
-        typer.Option(
-            help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.", metavar="NUMBER"
-        ),
+        str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
             help="Pair of columns for a table: age,city, or all. Repeatable. Each person is asked one pair, or one "
-            "column that is in none, at all of epsilon.",
-            metavar="COLUMNS",
+            "column that is in none, at all of epsilon."
         ),
     ] = None,
     points: Annotated[int, typer.Option(help="Number of points that numbers of pairs are rounded to.")] = 2,
     unit: Annotated[
-        list[str] | None, typer.Option(help="Unit of a number, for display: age=years. Repeatable.", metavar="UNIT")
+        list[str] | None, typer.Option(help="Unit of a number, for display: age=years. Repeatable.")
     ] = None,
     permanent: Annotated[
         bool, typer.Option("--permanent", help="The same record gives the same report, by a secret.")
     ] = False,
     expires: Annotated[
-        str | None,
-        typer.Option(help="UTC time after which nothing is released: 2027-01-31T00:00:00Z.", metavar="TIME"),
+        str | None, typer.Option(help="UTC time after which nothing is released: 2027-01-31T00:00:00Z.")
     ] = None,
 ) -> None:
     """Make a policy from declared columns.
@@ -106,7 +100,7 @@ def new(
 
 
 @policy.command()
-def show(file: File) -> None:
+def show(file: options.PolicyFile) -> None:
     """Check and show a policy: its fields, laws and exact epsilons."""
     from rich.console import Console
 
@@ -130,15 +124,14 @@ def show(file: File) -> None:
 
 @policy.command()
 def plan(
-    file: File,
+    file: options.PolicyFile,
     people: Annotated[int, typer.Option(help="Number of people who report.")],
     by: Annotated[str | None, typer.Option(help="Category of the policy to group by.")] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     half_width: Annotated[
         list[str] | None,
         typer.Option(
-            help="Show how many people a field needs for an interval of this half-width: age=1.5. Repeatable.",
-            metavar="WIDTH",
+            help="Show how many people a field needs for an interval of this half-width: age=1.5. Repeatable."
         ),
     ] = None,
 ) -> None:
@@ -172,7 +165,7 @@ def secret(file: Annotated[Path, typer.Argument(help="A new file, for its owner 
 
 @policy.command()
 def check(
-    file: File,
+    file: options.PolicyFile,
     most: Annotated[float | None, typer.Option("--most", help="Largest accepted epsilon of a record.")] = None,
 ) -> None:
     """Check a policy and its stated epsilons.

@@ -38,10 +38,7 @@ class Scores:
 
 
 class PartScores(ABC):
-    """Scores of membership in each of several parts: categories, or bins.
-
-    Shapes: `low, high` (n_parts,).
-    """
+    """Scores of membership in each of several parts, categories or bins, between `low` and `high` of each part."""
 
     low: Floats
     high: Floats
@@ -83,10 +80,7 @@ class CodeScores(PartScores):
 
 
 class CellScores(PartScores):
-    """Scores of a mechanism with few outputs: the least-squares inverse of its known response to each part.
-
-    Shapes: `response` (n_parts, n_cells); `combine` (n_sums, n_parts).
-    """
+    """Scores of a mechanism with few outputs: the least-squares inverse of its known response to each part."""
 
     def __init__(
         self,

@@ -31,11 +31,7 @@ _ROUNDS = 50
 
 
 class JointTables:
-    """Reports of the pairs of a policy.
-
-    Zhang, Wang, Li, He and Chen, "CALM: consistent adaptive local marginal for marginal release under local
-    differential privacy", CCS 2018: one marginal for each person at the whole epsilon, consistency and projection.
-    """
+    """Reports of pairs as consistent tables (Zhang, Wang, Li, He and Chen, CALM, CCS 2018)."""
 
     def __init__(self, policy: Policy, columns: ReportColumns) -> None:
         self.reports, self._n_all = columns, len(columns.ids)
@@ -174,10 +170,7 @@ class _Pair(NamedTuple):
 
 
 def _sums(pairs: Sequence[_Pair], name: str, place: int, inside: _Floats | None) -> Sums:
-    """Return the sums of the scores of a number or of a category, over all pairs with the column.
-
-    The answers of one person for several pairs depend on each other, and have one score: their sum.
-    """
+    """Return sums of the scores of a column; the answers of a person for several pairs have one score, their sum."""
     a, b, places = [], [], _people(pairs)[1]
     for pair in pairs:
         size = pair.field.sizes[pair.field.names.index(name)]
@@ -200,10 +193,7 @@ def _people(pairs: Sequence[_Pair]) -> tuple[npt.NDArray[np.intp], npt.NDArray[n
 
 
 def _consistent(pairs: Sequence[_Pair]) -> list[_Floats]:
-    """Return tables that are distributions and nearly agree on the shares of each column.
-
-    A column's shares are the mean of those of its tables, weighted by the inverse of their variance.
-    """
+    """Return distributions that agree on each column's shares: the mean of its tables by inverse variance."""
     tables, variances = [], []
     for pair in pairs:
         k = pair.field.law.n_codes

@@ -46,13 +46,7 @@ def likeliest_codes(law: CodeLaw, answers: Answers) -> _Floats:
 
 
 def _ascend_models(found: AnswerProducts, more: float, start: _Floats, slack: float) -> tuple[_Floats, bool]:
-    """Ascend quadratic models of the log-likelihood from even shares, and return whether at most the slack is left.
-
-    The first model is that at the given start.
-
-    The bits of a report are independent given its category. The second derivatives are therefore nearly a diagonal plus
-    a constant, which is without effect on shares of one sum.
-    """
+    """Ascend quadratic models of the log-likelihood from even shares; return whether at most the slack is left."""
     n, even = found.counts.sum(), np.full(len(start), 1 / len(start))
     shares = start
     for i in range(_MODELS):
@@ -67,10 +61,7 @@ def _ascend_models(found: AnswerProducts, more: float, start: _Floats, slack: fl
 
 
 def _ascend_model(shares: _Floats, slopes: _Floats, bends: _Floats, slack: float) -> _Floats:
-    """Take multiplicative steps on a quadratic model of given slopes at 0, until at most the slack is left.
-
-    From even shares, such steps leave the shares as even as the slack allows, as expectation and maximization does.
-    """
+    """Take multiplicative steps on a quadratic model of given slopes at 0, until at most the slack is left."""
     for _ in range(_STEPS):
         gains = slopes - bends * shares
         gains -= shares @ gains

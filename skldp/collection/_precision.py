@@ -78,10 +78,7 @@ class SurveyPrecision:
 
 
 class _Plan(NamedTuple):
-    """Mean of scores times weights over the mean weight, `share`, of the asked part of the people.
-
-    `product` and `weight` are mean squares: of a score about its mean times its weight, and of a weight.
-    """
+    """Mean of scores times weights over the weight `share`; `product` and `weight` are their mean squares."""
 
     what: str
     field: str
@@ -268,10 +265,7 @@ def _pooled(pairs: Sequence[Field], column: Any, by: str | None, m: int, s: int)
 
 
 def _square_of_sum(pair: Field, weights: npt.NDArray[np.float64]) -> float:
-    """Return the mean square of a weighted sum of the scores of all codes.
-
-    Given the code, scores of two codes are uncorrelated (of hashes and signs, nearly), or all scores sum up to 1.
-    """
+    """Return the mean square of a weighted sum of the scores of all codes: nearly uncorrelated, or 1 in sum."""
     k, w = pair.law.n_codes, weights.reshape(-1)
     # Random rounding of a uniform number gives an end half of the chance.
     chances = [np.ones(size) for size in pair.sizes]

@@ -162,11 +162,7 @@ def _is_plain(message: bytes) -> bool:
 
 
 def _read_bytes(policy: Policy, path: str | PathLike[str]) -> Iterator[Found]:
-    """Read concatenated reports in time linear in the size of the file.
-
-    After a broken report, the search for the next header starts at the next byte; or one report further, if more
-    reports failed than fit into the bytes that were read.
-    """
+    """Read concatenated reports in linear time; after many failures, each search starts a report further."""
     start, size = header(bytes.fromhex(policy.sha256)), policy.n_bytes
     held, was_rejected, ended = b"", False, False
     n_failed, n_read = 0, 0

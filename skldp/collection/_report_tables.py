@@ -17,10 +17,7 @@ from skldp.laws._integers import IntegerLaw, subset_of_rank
 
 
 class ReportColumns(NamedTuple):
-    """Reports of one policy. A field that a person was not asked has its number of answers, which is no answer.
-
-    Shapes: `ids` (n, 16) of uint8.
-    """
+    """Reports of a policy as ids (n, 16) and answers; the number of answers marks a field that was not asked."""
 
     ids: npt.NDArray[np.uint8]
     answers: tuple[npt.NDArray[np.unsignedinteger[Any]], ...]

@@ -169,12 +169,7 @@ def _date(days: float) -> datetime.date | None:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over reports of scores a, weights b and their products, for each number.
-
-    With `of_products`, the ends of a are those of products with the weights, not of scores.
-
-    Shapes: `a, aa, ab` (n_numbers,); `a_low, a_high` (n_numbers,).
-    """
+    """Sums over reports of scores a, weights b and products; with `of_products`, the ends of a are of products."""
 
     a: _Floats
     aa: _Floats
@@ -200,19 +195,16 @@ class Sums:
         )
 
     @classmethod
-    def of_parts(cls, scores: PartScores, answers: Answers) -> "Sums":
-        """Return the sums of all parts, of all reports."""
-        n, (a, aa) = float(len(answers)), scores.sums(answers, np.ones(len(answers)))
-        return cls(a, aa, a, n, n, scores.low, scores.high, 1.0, 1.0, scores.two_valued)
+    def of_parts(cls, scores: PartScores, answers: Answers, weights: Scores | None = None) -> "Sums":
+        """Return the sums of all parts, by default of all reports."""
+        w = np.ones(len(answers)) if weights is None else weights.values
+        (a, once), b_ends = scores.sums(answers, w), (1.0, 1.0) if weights is None else (weights.low, weights.high)
+        ab, aa = (a, once) if weights is None else scores.sums(answers, w**2)
+        return cls(a, aa, ab, float(w.sum()), float(w @ w), scores.low, scores.high, *b_ends, scores.two_valued)
 
 
 def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:
-    r"""Return ratios of the means of a and b, with intervals.
-
-    Scores of two values without weights are a binomial number of the higher one, with the exact interval of Clopper and
-    Pearson (Biometrika 1934). Others hold the R for which the mean of :math:`a - R b` is within t standard errors of 0
-    (Fieller, JRSS B 1954), with errors as in :func:`at_end`. A standard error is at least the effect of one report.
-    """
+    """Return ratios R of means with intervals: Clopper-Pearson for two values, else Fieller's (JRSS B 1954)."""
     A, B, z = sums.a / n, sums.b / n, _critical(n, level)
     v_aa, v_ab, v_bb = (
         (np.asarray(products) / n - one * two) / (n - 1)
@@ -275,10 +267,7 @@ def variance(number: Scores, square: Scores, weights: Scores, level: float, what
 
 
 def made_consistent(raw: SurveyEstimate, shares: _Floats, moved: _Floats) -> SurveyEstimate:
-    """Project raw shares to a distribution, and widen their intervals to contain it.
-
-    Shapes: shares (n_labels,), moved (n_labels,).
-    """
+    """Project raw shares to a distribution, and widen their intervals to contain it."""
     low, high = (np.clip(end, 0.0, 1.0) for end in (raw.low, raw.high))
     return replace(
         raw,
@@ -327,13 +316,7 @@ def quantile_estimate(
     ends: tuple[_Floats, _Floats],
     what: str,
 ) -> SurveyEstimate:
-    r"""Return quantiles of the maximum-likelihood distribution, with intervals from those of unbiased shares.
-
-    Shapes: upto (n_knots - 1,), ends (n_knots,). A number q is the quantile of level p if
-    :math:`F(q-) \le p \le F(q)`. The interval holds all numbers for which neither is refuted by the interval of an
-    unbiased share that bounds it, moved to the nearest ascending shares. It supposes nothing of how numbers are spread
-    between knots, which the likeliest shares do.
-    """
+    """Return likeliest quantiles, with all q whose F(q-) <= p <= F(q) the unbiased shares do not refute."""
     shift = np.clip(_ascending(upto.values), 0.0, 1.0) - upto.values
     most, least = (np.append(end + shift, 1.0) for end in (upto.high, upto.low))
     critical = _critical(found.n, upto.level)
@@ -368,12 +351,7 @@ def _critical(n: int, level: float) -> float:
 
 
 def at_end(variance: Any, distance: Any, n: float, z: float) -> Any:
-    r"""Return the variance of a mean of n scores at the end of its interval (Wilson, JASA 1927, for a category).
-
-    A mean that is :math:`\delta` farther by scores at the given distance D, which few people have and perhaps none of
-    these n, has scores of the variance :math:`v + \delta (D - v / D)`. The end is at
-    :math:`\delta^2 = z^2 (v + \delta (D - v / D)) / n`. An error at the estimate itself is 0 if all scores are alike.
-    """
+    r"""Return the variance at the end :math:`\delta^2 = z^2 (v + \delta (D - v / D)) / n` of an interval (Wilson)."""
     of_one = n * np.maximum(variance, 0.0)
     gain = np.maximum(distance - of_one / np.where(distance > 0, distance, np.inf), 0.0)
     half = z**2 * gain / (2 * n)

@@ -38,10 +38,7 @@ _MOST_BINS = 256
 
 
 class Bins:
-    """Bins of a number's bounds.
-
-    Shapes: `edges` (n_bins + 1,).
-    """
+    """Bins of a number's bounds, between n_bins + 1 edges."""
 
     scores: PartScores
 
@@ -84,10 +81,7 @@ def ramps_of(field: Field, tops: _Floats, widths: _Floats) -> Ramps:
 
 
 def distribution_of(field: Field, answers: Answers) -> tuple[DistributionEstimate, Sums, _Floats, _Floats]:
-    """Estimate the likeliest distribution of a number, with the sums of unbiased shares up to all but the last knot.
-
-    Shapes: `answers` (n,); `low, high` (n_knots,).
-    """
+    """Estimate the likeliest distribution of a number, and the unbiased shares up to all but the last knot."""
     n, column = len(answers), field.column
     if (exact := _exact_scores(field)) is not None:
         places, scores = exact

@@ -20,12 +20,7 @@ LARGEST_BLOCK = 2**20
 
 @dataclass(frozen=True)
 class OneHot(Domain):
-    """Domain of a category with one column per value, one of which is 1 and the others 0.
-
-    With `at_most_one`, all may be 0. A row is moved to the nearest member: the column with the largest value, or no
-    column if `at_most_one` is true and no value is above 1/2. If several members are nearest, the column `fallback` is
-    1, by default the first, or none (-1) with `at_most_one`.
-    """
+    """Domain of columns of which one is 1, or none if `at_most_one`; a tie goes to `fallback`."""
 
     type: ClassVar[str] = "one_hot"
 
@@ -71,11 +66,7 @@ class OneHot(Domain):
 
 @dataclass(frozen=True)
 class Constrained(Domain):
-    r"""Domain of rows that satisfy linear inequalities :math:`A x \le b`, with A as `coef` and b as `limits`.
-
-    A row is clipped to `domain` first. If it then violates an inequality, `fallback` replaces it, a row that
-    satisfies all. Products are summed from left to right, so the result for a row does not depend on other rows.
-    """
+    r"""Rows of a domain with :math:`A x \le b` (`coef`, `limits`); others become `fallback`."""
 
     type: ClassVar[str] = "constrained"
 

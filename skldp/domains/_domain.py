@@ -21,10 +21,7 @@ from skldp.domains._norms import nearest_rows, shortening_by_rounding, shrink_fa
 
 
 class Clipped(NamedTuple):
-    """Rows within a domain, and the number of values that were moved; of rows in a ball.
-
-    Shapes: `rows` (n, n_features).
-    """
+    """Rows (n, n_features) within a domain, and the number of values, or rows in a ball, that were moved."""
 
     rows: np.ndarray
     n_moved: int
@@ -65,14 +62,9 @@ class Domain(ABC):
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Return rows moved into the domain; `rows` itself if nothing moves.
+        """Move rows into the domain; `rows` of shape (n, n_features) is returned itself if nothing moves.
 
         Raises ValueError for NaN and infinity, and for integers that are not codes.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows.
         """
 
     def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
@@ -281,10 +273,7 @@ class Ball(VectorDomain):
         object.__setattr__(self, "radius", float(self.radius))
 
     def clip(self, rows: Any) -> Clipped:
-        """Scale longer rows to the radius; rows that are longer only by rounding do not count as moved.
-
-        Rows may be a CSR matrix without duplicate entries.
-        """
+        """Scale longer rows (an array or CSR) to the radius; rows longer only by rounding do not count as moved."""
         check_finite_rows(rows)
         factors = shrink_factors(rows, self.radius)
         if not (factors < 1).any():

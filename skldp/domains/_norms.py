@@ -12,10 +12,7 @@ from skldp._arrays import is_sparse
 def weighted_sums(
     rows: np.ndarray, coef: npt.NDArray[np.float64], start: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return ``start + rows @ coef.T``, of shape (n, n_sums), added from the first column to the last.
-
-    Shapes: `coef` (n_sums, n_features); `start` (n_sums,).
-    """
+    """Return ``start + rows @ coef.T``, of shape (n, n_sums), added from the first column to the last."""
     # The summation order of a matrix product depends on the number of rows, the memory layout and the library, so a
     # tied record would change its class with the batch. A ufunc rounds each element once, and separate calls for
     # product and sum cannot be fused, so the result is the same on every machine.
@@ -34,10 +31,7 @@ _FAR = 1e150
 
 
 def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
-    """Return Euclidean norms of the rows, without overflow or underflow of the squares.
-
-    Shapes: values (n, d); returns (n,).
-    """
+    """Return Euclidean norms of the rows (n, d), without overflow or underflow of the squares."""
     with np.errstate(over="ignore", under="ignore"):
         norms: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", values, values), dtype=np.float64)
         extreme = _extreme(norms, values.dtype)
@@ -50,10 +44,7 @@ def row_norms(values: np.ndarray) -> npt.NDArray[np.float64]:
 
 
 def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Scale rows in place so that squares neither overflow nor underflow, and return their norms.
-
-    Shapes: returns (n,).
-    """
+    """Scale rows in place so that squares neither overflow nor underflow, and return their norms."""
     with np.errstate(over="ignore", under="ignore"):
         norms: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         extreme = _extreme(norms, rows.dtype)
@@ -65,10 +56,7 @@ def scaled_norms(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def shrink_factors(values: Any, radius: float) -> npt.NDArray[np.float64]:
-    """Return factors of at most 1 that scale the rows to norms of at most `radius`, including rounding.
-
-    Shapes: values (n, d); returns (n,).
-    """
+    """Return factors of at most 1 that scale the rows to norms of at most `radius`, including rounding."""
     if is_sparse(values):
         norms = _sparse_norms(values)
     else:
@@ -116,10 +104,7 @@ def shortening_by_rounding(d: int) -> float:
 
 
 def nearest_rows(values: np.ndarray, vocabulary: np.ndarray) -> npt.NDArray[np.intp]:
-    """Return the index of the vocabulary's row nearest to each row of values, ties to the first.
-
-    A matrix product finds candidates; distances of candidates within its rounding error are computed from differences.
-    """
+    """Return the vocabulary's row nearest to each row, ties to the first, as exact as the differences."""
     words = np.asarray(vocabulary, dtype=np.float64)
     squares = np.einsum("ij,ij->i", words, words)
     nearest = np.empty(len(values), dtype=np.intp)

@@ -12,10 +12,7 @@ from skldp.domains._domain import Ball, Clipped, VectorDomain, check_finite_rows
 
 @dataclass(frozen=True)
 class SparseRows(VectorDomain):
-    """Domain of vectors with at most `max_nonzeros` non-zero values; excess smallest values become 0.
-
-    With a `radius`, longer vectors are scaled to it.
-    """
+    """Vectors with at most `max_nonzeros` values other than 0, the smallest dropped, and of at most a `radius`."""
 
     type: ClassVar[str] = "sparse"
 

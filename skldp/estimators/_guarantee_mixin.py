@@ -45,6 +45,7 @@ def _block(kind: str, estimators: Any, names: Any, details: Any, caption: str | 
 
 
 _MOST_COPIED = 2**20
+_FIXED = frozenset({bool, int, float, str})
 
 
 class GuaranteeMixin:
@@ -64,6 +65,7 @@ class GuaranteeMixin:
     _learns_from_releases: ClassVar[bool] = False
     _releases_inner_targets: ClassVar[bool] = False
     _releases_its_labels: ClassVar[bool] = False
+    _parameter_names: ClassVar[list[str]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -90,7 +92,8 @@ class GuaranteeMixin:
             basis = f"{guarantee.basis}; if each person takes part once, in one call of fit or partial_fit"
             guarantee = replace(guarantee, basis=basis)
         guarantee = replace(guarantee, covers="this step alone; for a pipeline use privacy_guarantee(pipeline)")
-        self._guarantee_at_fit = (guarantee, _copied(self._guarantee_parameters()))
+        parameters = self._guarantee_parameters()
+        self._guarantee_at_fit = guarantee, parameters, _copied(parameters)
 
     def _forget_guarantee(self) -> None:
         """Remove the guarantee of an earlier fit, so that a fit that fails leaves none."""
@@ -107,15 +110,25 @@ class GuaranteeMixin:
             raise NotFittedError(
                 f"This {type(self).__name__} has no privacy_guarantee_: it is not fitted, or the last fit failed."
             )
-        before, now = self._guarantee_at_fit[1], _copied(self._guarantee_parameters())
-        changed = sorted(
-            name for name in before.keys() | now.keys() if not _same(before.get(name, before), now.get(name, now))
-        )
+        _, given, copies = self._guarantee_at_fit
+        now = self._guarantee_parameters()
+        changed = sorted(given.keys() ^ now.keys()) or [
+            name
+            for name, value in now.items()
+            if not (value is given[name] and _is_fixed(value)) and not _same(copies[name], _copied(value))
+        ]
         if changed:
             raise ChangedAfterFitError(
                 f"Parameters of {type(self).__name__} must not change after fit, because its guarantee would not hold; "
                 f"got {', '.join(changed)} changed after fit; fit it again."
             )
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature in every call.
+        if "_parameter_names" not in vars(cls):
+            cls._parameter_names = super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
+        return cls._parameter_names
 
     def __sklearn_clone__(self) -> Any:
         return in_family(self, super().__sklearn_clone__())  # type: ignore[misc]  # of BaseEstimator
@@ -262,6 +275,11 @@ def _copied(value: Any) -> Any:
         content = _copied(array.tolist()) if array.dtype.hasobject else array.tobytes()
         return type(value), array.dtype, array.shape, content
     return set(value) if isinstance(value, set) else value
+
+
+def _is_fixed(value: Any) -> bool:
+    """Return whether a value cannot change in place."""
+    return value is None or type(value) in _FIXED or (type(value) is tuple and all(map(_is_fixed, value)))
 
 
 def _same(before: Any, now: Any) -> bool:

@@ -44,13 +44,13 @@ class StrOptions(_param_validation.StrOptions):
     """scikit-learn's set of strings, whose error sorts them and suggests close ones."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Return whether `val` is an option; keep the close ones for the error, which is made next."""
-        is_option = bool(super().is_satisfied_by(val))
-        self.near = "" if is_option else did_you_mean(val, self.options)
-        return is_option
+        """Return whether `val` is an option; keep a string for the error, which is made next."""
+        self.given = val if isinstance(val, str) else ""
+        return bool(super().is_satisfied_by(val))
 
     def __str__(self) -> str:
-        return f"one of {', '.join(map(repr, sorted(self.options)))}{self.near and f' ({self.near.strip()})'}"
+        near = did_you_mean(self.given, self.options).strip()
+        return f"one of {', '.join(map(repr, sorted(self.options)))}{near and f' ({near})'}"
 
 
 class Form(HasMethods):

@@ -57,53 +57,13 @@ class FavouringLaw(CodeLaw):
         return 1 <= self.miss_count < TWO_64 and held >= missed
 
 
-class CodeShifts:
-    """Law of the shift of a code modulo C: each of 1 to C - 1 with one probability, else 0."""
-
-    # With more classes, too many 16-bit values would be undecided.
-    _MOST_TABLED = 4096
-
-    def __init__(self, n_codes: int, count: int) -> None:
-        self._n_codes = np.uint64(n_codes)
-        # Draws below edges[s] and not below edges[s - 1] add s + 1; draws from the last edge on add nothing.
-        self._edges = np.arange(1, n_codes, dtype=np.uint64) * np.uint64(count)
-        self._shifts = np.append(np.arange(1, n_codes), 0)
-        self._table = self._by_leading_bits() if n_codes <= self._MOST_TABLED else None
-
-    def add(self, codes: Ints, noise: Noise, out: Ints, workspace: Any) -> None:
-        """Write the answers to codes of shape (n, 1), which must not overlap `out`."""
-        if self._table is None:
-            out[...] = self._shift(noise.words(codes.shape))
-        else:
-            words = workspace.take("words", codes.shape, np.uint16)
-            decided = workspace.take("decided", codes.shape, np.int16)
-            out[...] = self._table.take(noise.fill(words), mode="clip", out=decided)
-            undecided = np.flatnonzero(decided < 0)
-            further = noise.at(undecided, codes.size).words(undecided.size) >> np.uint64(16)
-            draws = (words.reshape(-1)[undecided].astype(np.uint64) << np.uint64(48)) | further
-            out.reshape(-1)[undecided] = self._shift(draws)
-        out += codes
-        # Modulo n_codes: below 0, an unsigned integer wraps to a large one.
-        unsigned = out.view(np.uint64)
-        np.minimum(unsigned, unsigned - self._n_codes, out=unsigned)
-
-    def _shift(self, draws: Words) -> Ints:
-        return self._shifts[np.searchsorted(self._edges, draws, side="right")]
-
-    def _by_leading_bits(self) -> npt.NDArray[np.int16]:
-        """Return the shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
-        leading, rest = self._edges >> np.uint64(48), self._edges & np.uint64(2**48 - 1)
-        first = (leading + (rest > 0)).astype(np.intp)
-        table = np.repeat(self._shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
-        table[leading[rest > 0].astype(np.int64)] = -1
-        return table
-
-
 @dataclass(frozen=True)
 class ResponseLaw(CodeLaw):
     """Law of randomized response: each other code has `other_count` of 2^64 words, the true code the rest."""
 
     name: ClassVar[str] = "randomized_response"
+    # With more codes, too many 16-bit values would be undecided.
+    _MOST_TABLED: ClassVar[int] = 4096
     other_count: int
 
     def _check(self) -> None:
@@ -123,12 +83,24 @@ class ResponseLaw(CodeLaw):
         return self.own_count / TWO_64, self.other_count / TWO_64
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word."""
         shift = next(words) // self.other_count + 1
         return (code + shift) % self.n_codes if shift < self.n_codes else code
 
     def draw_many(self, codes: Ints, noise: Noise, out: np.ndarray, workspace: Any) -> None:
-        self._shifts.add(codes, noise, out, workspace)
+        if self._table is None:
+            out[...] = self._shift(noise.words(codes.shape))
+        else:
+            words = workspace.take("words", codes.shape, np.uint16)
+            decided = workspace.take("decided", codes.shape, np.int16)
+            out[...] = self._table.take(noise.fill(words), mode="clip", out=decided)
+            undecided = np.flatnonzero(decided < 0)
+            further = noise.at(undecided, codes.size).words(undecided.size) >> np.uint64(16)
+            draws = (words.reshape(-1)[undecided].astype(np.uint64) << np.uint64(48)) | further
+            out.reshape(-1)[undecided] = self._shift(draws)
+        out += codes
+        # Modulo n_codes: below 0, an unsigned integer wraps to a large one.
+        unsigned = out.view(np.uint64)
+        np.minimum(unsigned, unsigned - np.uint64(self.n_codes), out=unsigned)
 
     def write_bits(self, answers: Ints, out: Bools) -> None:
         out[...] = False
@@ -140,18 +112,32 @@ class ResponseLaw(CodeLaw):
     def supporting(self, answers: Answers, weights: Floats) -> Floats:
         return np.bincount(answers, weights, self.n_codes).astype(np.float64)
 
-    def products(self, answers: Answers) -> AnswerProducts:
-        counts = np.bincount(answers, minlength=self.n_codes).astype(np.float64)
-        given = np.flatnonzero(counts)
-        return AnswerProducts(
-            counts[given],
-            lambda shares: shares[given],
-            lambda parts: np.bincount(given, parts, self.n_codes).astype(np.float64),
-        )
+    def _supported(self, answers: Ints, shares: Floats) -> Floats:
+        return shares[answers]
+
+    def _shift(self, draws: Words) -> Ints:
+        """Return what is added to the code: each of 1 to C - 1 with one probability, else 0."""
+        return self._shifts[np.searchsorted(self._edges, draws, side="right")]
 
     @cached_property
-    def _shifts(self) -> CodeShifts:
-        return CodeShifts(self.n_codes, self.other_count)
+    def _shifts(self) -> Ints:
+        return np.append(np.arange(1, self.n_codes), 0)
+
+    @cached_property
+    def _edges(self) -> Words:
+        # Draws below edges[s] and not below edges[s - 1] add s + 1; draws from the last edge on add nothing.
+        return np.arange(1, self.n_codes, dtype=np.uint64) * np.uint64(self.other_count)
+
+    @cached_property
+    def _table(self) -> npt.NDArray[np.int16] | None:
+        """The shift that each value of a draw's leading 16 bits decides, or -1 where an edge lies within."""
+        if self.n_codes > self._MOST_TABLED:
+            return None
+        leading, rest = self._edges >> np.uint64(48), self._edges & np.uint64(2**48 - 1)
+        first = (leading + (rest > 0)).astype(np.intp)
+        table = np.repeat(self._shifts.astype(np.int16), np.diff(first, prepend=0, append=2**16))
+        table[leading[rest > 0].astype(np.int64)] = -1
+        return table
 
 
 # Answers whose bits are in memory at once.
@@ -160,7 +146,6 @@ _BITS_OF_BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).
 
 
 def bits(answers: Answers, n_codes: int) -> npt.NDArray[np.uint8]:
-    """Return the bits of answers, shape (n, n_codes)."""
     in_bytes = answers if answers.ndim == 2 else answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
     return np.unpackbits(in_bytes.reshape(len(answers), -1), axis=1)[:, -n_codes:]
 
@@ -246,7 +231,6 @@ class UnaryLaw(BitsOfCodes):
         return self.n_codes
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word per bit."""
         answer = 0
         for place in range(self.n_codes):
             answer = 2 * answer + (next(words) < (self.own_count if place == code else self.other_count))
@@ -290,7 +274,6 @@ class SubsetLaw(FavouringLaw, BitsOfCodes):
         return super().is_answer(answer) and answer.bit_count() == self.set_size
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word and those of a choice of other codes."""
         held = next(words) >= self.miss_count
         others = uniform_subset(self.n_codes - 1, self.set_size - held, words)
         # Other codes are numbered without the true one.

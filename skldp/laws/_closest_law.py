@@ -65,7 +65,6 @@ class ClosestLaw(GroupLaw):
         return self.n_values + (self.square_radius > 0)
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer from the words of the seed, of the kind of direction, and of its rank among these."""
         seed, close = next(words), next(words) >= self.miss_count
         n, k = self.n_directions, self.n_close
         rank = uniform_below(k, words) if close else k + uniform_below(n - k, words)
@@ -106,7 +105,6 @@ class ClosestLaw(GroupLaw):
 
     @property
     def usual_square(self) -> float:
-        """Mean square of the estimate of one of several uniform numbers."""
         return 1 / 3 + self.across * self.square_radius
 
     @property

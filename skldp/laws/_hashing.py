@@ -70,13 +70,8 @@ class HashingLaw(CodeLaw):
         return alike * p + (1 - alike) * other
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from the words of the hash function and one more word."""
-        chosen = self.choose(words)
+        chosen = uniform_below(self.n_hashes, words)
         return chosen * self.n_buckets + self.response.draw(self.bucket(chosen, code), words)
-
-    def choose(self, words: Iterator[int]) -> int:
-        """Draw the hash function, numbered from 0."""
-        return uniform_below(self.n_hashes, words)
 
     def bucket(self, chosen: Any, code: Any) -> Any:
         """Return the bucket of a code, or the buckets of integers of one shape."""
@@ -241,7 +236,6 @@ class HadamardLaw(FavouringLaw):
         return self.own_count / TWO_64, 0.5
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        """Draw the answer to a code from one word and those of a choice of one report."""
         held = next(words) >= self.miss_count
         return int(self._report(np.int64(code), held, uniform_below(self.block_size // 2, words)))
 
@@ -266,20 +260,14 @@ class HadamardLaw(FavouringLaw):
     def supports(self, answers: Answers, code: int) -> Bools:
         return np.asarray(~is_odd(answers.astype(np.uint32) & np.uint32(code + 1)))
 
-    def supporting(self, answers: Answers | Ints, weights: Floats) -> Floats:
+    def supporting(self, answers: Answers, weights: Floats) -> Floats:
         sums = np.asarray(np.bincount(answers.astype(np.int64, copy=False), weights, self.n_answers), dtype=np.float64)
         return np.asarray((sums.sum() + hadamard_transform(sums)[1 : self.n_codes + 1]) / 2)
 
-    def products(self, answers: Answers) -> AnswerProducts:
-        counts = np.bincount(answers, minlength=self.n_answers).astype(np.float64)
-        given = np.flatnonzero(counts).astype(np.int64)
-
-        def supported(shares: Floats) -> Floats:
-            table = np.zeros(self.block_size)
-            table[1 : self.n_codes + 1] = shares
-            return np.asarray((shares.sum() + hadamard_transform(table))[given] / 2)
-
-        return AnswerProducts(counts[given], supported, lambda parts: self.supporting(given, parts))
+    def _supported(self, answers: Ints, shares: Floats) -> Floats:
+        table = np.zeros(self.block_size)
+        table[1 : self.n_codes + 1] = shares
+        return np.asarray((shares.sum() + hadamard_transform(table))[answers] / 2)
 
 
 def is_odd(numbers: Any) -> Any:

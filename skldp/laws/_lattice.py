@@ -46,7 +46,6 @@ class LatticeLaw(UnitLaw):
         return self.base + self.extra, self.base
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word; a word is redrawn with a probability below 7/8."""
         drawn = next(words) >> 1
         while drawn >= self.total:
             drawn = next(words) >> 1
@@ -79,12 +78,10 @@ class LatticeLaw(UnitLaw):
 
     @cached_property
     def step(self) -> float:
-        """Width of a cell."""
         return math.ldexp(1.0, self.step_exponent)
 
     @cached_property
     def total(self) -> int:
-        """Sum of all weights."""
         return self.n_cells * self.base + self.n_inner * self.extra
 
     @cached_property
@@ -181,7 +178,6 @@ def _uniform_below(total: int, noise: Noise, size: int) -> Ints:
 
 
 def bin_edges(points: Floats) -> Floats:
-    """Return the edges of bins that end halfway between points."""
     return np.concatenate([points[:1], (points[1:] + points[:-1]) / 2, points[-1:]])
 
 
@@ -245,7 +241,6 @@ class MixtureLaw(UnitLaw):
         return max(self.lattice.ratio, self.few.ratio, key=lambda one: Fraction(*one))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word and those of the chosen law."""
         if next(words) < self.lattice_count:
             return self.lattice.draw(x, words)
         return self.lattice.n_answers + self.few.draw(x, words)
@@ -268,7 +263,6 @@ class MixtureLaw(UnitLaw):
 
     @property
     def share(self) -> float:
-        """Chance of the lattice law."""
         return self.lattice_count / TWO_64
 
     @property

@@ -9,24 +9,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from skldp._arrays import Bools, Floats, Words
-from skldp._checks import is_integer
 from skldp.laws._categories import ResponseLaw
-from skldp.laws._few_answers import write_signs
+from skldp.laws._few_answers import rounded_uniform, write_signs
 from skldp.laws._integers import (
     MOST_ANSWER_BITS,
     GroupLaw,
     IntegerLaw,
     Noise,
     UnitLaw,
+    ascending,
     rank_of_subset,
     subset_of_rank,
     uniform_subset,
+    whole,
 )
 from skldp.laws._odds import TWO_64, calibration_epsilon, log_ratio, round_up, sum_above
 
@@ -71,7 +71,6 @@ class BinsLaw(_ResponseOnNumbers):
             self._refuse(f"have as many answers as bins, at most {_MOST_BINS}, and an edge between each two")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word."""
         # A double times a power of two, and its comparison with an integer, are exact.
         return self.response.draw(sum(edge <= x * PLACES for edge in self.edges), words)
 
@@ -96,7 +95,6 @@ class KnotsLaw(_ResponseOnNumbers):
             self._refuse("keep a knot more often than it gives another")
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from two words."""
         place = round(x * PLACES)
         below = sum(knot <= place for knot in self.knots[1:-1])
         low, high = self.knots[below], self.knots[below + 1]
@@ -110,7 +108,8 @@ class KnotsLaw(_ResponseOnNumbers):
     @property
     def usual_square(self) -> float:
         rounded, other = rounded_uniform(np.diff(np.array(self.knots, float))), self.response.other_count / TWO_64
-        return mean_of_squares(self, other + (1 - len(rounded) * other) * rounded)
+        squares = np.array([self.value(answer) for answer in range(self.n_answers)]) ** 2
+        return float((other + (1 - len(rounded) * other) * rounded) @ squares)
 
     @cached_property
     def _sum(self) -> int:
@@ -160,7 +159,6 @@ class BitsLaw(UnitLaw):
         return sum_above(*(log_ratio(TWO_64 - t, t) for t in self.flip_counts))
 
     def draw(self, x: float, words: Iterator[int]) -> int:
-        """Draw the answer to a number from one word for its rounding and one per bit."""
         n_magnitude = len(self.flip_counts) - 1
         position, sign = (abs(x) * self._last, x >= 0) if n_magnitude else ((1 + x) / 2, False)
         magnitude = int(position)
@@ -183,26 +181,6 @@ class BitsLaw(UnitLaw):
     @property
     def _last(self) -> int:
         return (1 << len(self.flip_counts) - 1) - 1
-
-
-def rounded_uniform(gaps: Floats) -> Floats:
-    """Return the chances of points to which a uniform number is rounded at random, from the gaps between them."""
-    # A point gets half of the length beside it.
-    return np.asarray((np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum()))
-
-
-def mean_of_squares(law: UnitLaw, chances: Floats) -> float:
-    """Return the mean square of a law's estimates, from the chances of its answers."""
-    return float(chances @ np.array([law.value(answer) for answer in range(law.n_answers)]) ** 2)
-
-
-def whole(numbers: Any, most: int) -> bool:
-    """Return whether `numbers` is a tuple of integers of magnitude at most `most`."""
-    return isinstance(numbers, tuple) and all(is_integer(number) and abs(number) <= most for number in numbers)
-
-
-def ascending(numbers: tuple[int, ...]) -> bool:
-    return all(before < after for before, after in pairwise(numbers))
 
 
 _MOST_VALUES = 2**16
@@ -230,11 +208,10 @@ class SignsLaw(GroupLaw):
     @property
     def ratio(self) -> tuple[int, int]:
         """Probabilities of an agreeing row of signs and of another row, times a common factor."""
-        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        own, other = self._sizes
         return self.agreeing_count * other, (TWO_64 - self.agreeing_count) * own
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer from one word per number, one more, and those of rows until one is of the chosen kind."""
         own = 0
         for x in places:
             own = 2 * own + int((next(words) >> 1) < round(x * 2.0**62) + 2**62)
@@ -283,15 +260,16 @@ class SignsLaw(GroupLaw):
     @cached_property
     def agreement(self) -> Fraction:
         """Mean product of a number's sign and its answer."""
-        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        own, other = self._sizes
         share = Fraction(self.agreeing_count, own) - Fraction(TWO_64 - self.agreeing_count, other)
         # The product of a position's sign and its number's sign sums to this binomial over all agreeing rows, and to
         # its negative over all others.
         return share * math.comb(self.n_values - 1, self.n_values // 2) / TWO_64
 
     @cached_property
-    def _n_agreeing(self) -> int:
-        return n_agreeing(self.n_values)
+    def _sizes(self) -> tuple[int, int]:
+        own = n_agreeing(self.n_values)
+        return own, (1 << self.n_values) - own
 
     def _signs(self, n: int, noise: Noise) -> Bools:
         """Draw where answers disagree with the rounded numbers: uniform in one half or the other, by a coin."""
@@ -325,7 +303,6 @@ def duchi_vector(epsilon: float, n_values: int) -> SignsLaw:
 
 
 def _random_bits(n: int, d: int, noise: Noise) -> Bools:
-    """Draw n rows of d random bits, each row from bytes of its own."""
     return np.unpackbits(noise.words((n, -(-d // 8)), np.uint8), axis=1, count=d).view(np.bool_)
 
 
@@ -354,7 +331,6 @@ class SampledLaw(GroupLaw):
 
     @property
     def version(self) -> int:  # type: ignore[override]
-        """Version of a policy that can have the law of the sampled numbers."""
         return self.of_sampled.version
 
     @cached_property
@@ -367,7 +343,6 @@ class SampledLaw(GroupLaw):
         return round_up(self._n_draws * Fraction(self.of_sampled.epsilon))
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
-        """Draw the answer from the words of the sample and those of the answers in order of position."""
         chosen = uniform_subset(self.n_values, self.n_sampled, words)
         answer = rank_of_subset(self.n_values, chosen)
         own, size = [places[place] for place in chosen], self.of_sampled.n_values

@@ -106,11 +106,7 @@ class FieldKey:
         check_integer("steps", self.steps, least=1, most=2**30)
 
     def release(
-        self,
-        mechanism: RowMechanism,
-        rows: npt.ArrayLike,
-        ids: Sequence[int | str],
-        out: np.ndarray | None = None,
+        self, mechanism: RowMechanism, rows: npt.ArrayLike, ids: Sequence[int | str], out: np.ndarray | None = None
     ) -> Release:
         """Release rows; a row that was released before has the same release again.
 

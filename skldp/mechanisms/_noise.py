@@ -172,7 +172,9 @@ class Noise:
         with self._lock:
             children = range(self._n_children, self._n_children + n)
             self._n_children += n
-        return [Noise(self._child_key(child), secure=self.secure) for child in children]
+        numbers = (child.to_bytes(8, "big") for child in children)
+        keys = (hashlib.blake2b(one, key=self._key, digest_size=32, person=b"skldp spawn").digest() for one in numbers)
+        return [Noise(key, secure=self.secure) for key in keys]
 
     def at(self, places: npt.NDArray[np.integer], size: int) -> "Noise":
         """Return the stream for more noise about a few of `size` numbers, at ascending places: this one."""
@@ -190,9 +192,6 @@ class Noise:
         # Before the lock: a thread of the parent may have held it at the fork, and it is never released here.
         if os.getpid() != self._pid:
             raise RuntimeError("A Noise stream must not be used after a fork; make one with noise_from in the child.")
-
-    def _child_key(self, child: int) -> bytes:
-        return hashlib.blake2b(child.to_bytes(8, "big"), key=self._key, digest_size=32, person=b"skldp spawn").digest()
 
 
 class RowNoise(Noise):

@@ -92,7 +92,6 @@ def number_mechanism(epsilon: float, mechanism: str) -> UnitMechanism:
 
 
 def mechanism_names(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> tuple[str, ...]:
-    """Return the name of each column's mechanism."""
     if isinstance(mechanism, str):
         return tuple(mechanism if n_categories(domain) is None else "krr" for domain in domains)
     if len(mechanism) != len(domains):
@@ -117,7 +116,9 @@ def automatic_n_asked(domains: Sequence[Domain], epsilon: float, mechanism: str 
 
     def error(n_asked: int) -> float:
         share = split_epsilon(epsilon, n_asked)
-        each = (n * (_variance(*kind, share) + _between(kind[0])) for kind, n in columns.items())
+        # The variance between people of a uniform column: of a number, or of a category's indicator.
+        between = {size: _OF_PEOPLE if size is None else (size - 1) / size**2 for size, _, _ in columns}
+        each = (n * (_variance(*kind, share) + between[kind[0]]) for kind, n in columns.items())
         return m / n_asked * sum(each)
 
     # Below an epsilon of 1/2 a column, the noise is far above W, and more columns are never better.
@@ -137,11 +138,6 @@ def number_of_sampled_columns(
         check_integer("n_sampled_features, if not 'auto' or 'all',", given, least=1, most=max(m, 1))
         found = int(given)
     return found if found < m else None
-
-
-def _between(size: int | None) -> float:
-    """Return the variance between people of a uniform column: of a number, or of a category's indicator."""
-    return _OF_PEOPLE if size is None else (size - 1) / size**2
 
 
 @dataclass(frozen=True)

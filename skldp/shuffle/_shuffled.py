@@ -137,7 +137,10 @@ def shuffled(
     # The slack of the law is added to delta.
     known = exact < _MOST_EXPONENT and rounds * found.slack * (1 + math.exp(exact)) <= delta * _SLACK
     epsilon = exact if known else math.inf
-    if not known or _largest_loss(found.laws) > local.epsilon * (1 + 1e-6) + 1e-9:
+    if (
+        not known
+        or max(float(np.log(law.own / law.other).max()) for law in found.laws) > local.epsilon * (1 + 1e-6) + 1e-9
+    ):
         worst = _Blanket((any_law(min(local.epsilon, MOST_EPSILON)),), honest, local.epsilon)
         epsilon = min(epsilon, _Rounds(worst, delta, rounds, local.epsilon, share).epsilon())
     people = f"{n:,} people" + ("" if everybody == n else f", drawn from {everybody:,}")
@@ -216,10 +219,6 @@ def _local_guarantee(mechanism: Any) -> PrivacyGuarantee:
     if local.delta > 0 or local.model != "local" or local.unit == "distance":
         raise ValueError(f"The guarantee must be local, pure and per record or label; got {local}.")
     return local
-
-
-def _largest_loss(laws: tuple[BlanketLaw, ...]) -> float:
-    return max(float(np.log(law.own / law.other).max()) for law in laws)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from skldp.study._catalogue import FEATURE_MECHANISMS, LABEL_MECHANISMS, METRIC_
 from skldp.study._curve import privacy_utility_curve
 from skldp.study._datasets import StudyData
 from skldp.study._released_rows import ReleasedRowsRegressor
-from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, stacked
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve, ResultTable, score_label, stacked
 from skldp.study._table_files import StudyInputError, looks_skewed, some_names
 
 # Allowance for rounding: a mechanism that spends exactly its stated epsilon keeps to it.
@@ -198,10 +198,9 @@ class MechanismComparison(ResultTable):
         return [line for line, applies in lines.items() if applies]
 
     def caption(self) -> list[str]:
-        """Describe the study, one sentence a line."""
+        """Describe the study below its headline, one sentence a line."""
         data, settings = self.data, self.settings
         lines = [
-            *self.headline(),
             *self.notes(),
             f"{settings.folds} folds x {settings.repeats} releases; features are scaled to [-1, 1] by their "
             f"{data.bounds_source}. Training rows are released; test rows are not.",
@@ -247,8 +246,8 @@ class MechanismComparison(ResultTable):
             return f"At an exact epsilon of at most {budget:g} nothing is better than a constant prediction."
         learnt = f", {kept / most:.0%} of what is learnt without privacy" if kept <= most else ""
         return (
-            f"Best at an exact epsilon of at most {budget:g}: {name}, {first.scoring} {point.score_mean:.3f} "
-            f"at {point.exact_epsilon:.4g}{learnt}."
+            f"Best at an exact epsilon of at most {budget:g}: {name}, {score_label(first.scoring)} "
+            f"{point.score_mean:.3f} at {point.exact_epsilon:.4g}{learnt}."
         )
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from skldp._tables import require
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.study._curve import privacy_utility_curve
-from skldp.study._results import result_columns
+from skldp.study._results import result_columns, score_label
 
 _EXACT = "Exact epsilon (worst-case loss of one record)"
 _BASELINES = (("clean_mean", "without privacy", "--"), ("majority_mean", "constant prediction", ":"))
@@ -33,12 +33,6 @@ def _axes(ax: Any) -> tuple[Any, Any]:
     """Return the given axes or those of a new figure, and their figure."""
     ax = require("matplotlib.pyplot").subplots()[1] if ax is None else ax
     return ax, ax.figure
-
-
-def _name_of(frame: Any, mechanisms: list[Any]) -> str | None:
-    """Return the mechanism of a table, or the names of the private steps of a curve."""
-    guarantees = getattr(frame, "guarantees", ())
-    return str(mechanisms[0]) if mechanisms else " and ".join(step for step, _ in guarantees[0]) if guarantees else None
 
 
 class PrivacyUtilityDisplay:
@@ -175,7 +169,8 @@ class PrivacyUtilityDisplay:
         epsilon, mean, std = (table[name][order] for name in ("exact_epsilon", "score_mean", "score_std"))
 
         self.ax_, self.figure_ = _axes(ax)
-        name = _name_of(self.frame, mechanisms) if self.name is None else self.name
+        steps = [step for step, _ in next(iter(getattr(self.frame, "guarantees", ())), ())]
+        name = self.name or " and ".join(map(str, mechanisms or steps)) or None
         drawn = {line.get_label() for line in self.ax_.get_lines()}
         (self.line_,) = self.ax_.plot(epsilon, mean, **({"marker": "o", "label": name} | line_kwargs))
         color = self.line_.get_color()
@@ -192,7 +187,7 @@ class PrivacyUtilityDisplay:
             if label not in drawn
         ]
         draw_epsilon_axis(self.ax_)
-        self.ax_.set(xlabel=_EXACT, ylabel=str(table["scoring"][0]) if "scoring" in table else "score")
+        self.ax_.set(xlabel=_EXACT, ylabel=score_label(str(table["scoring"][0])) if "scoring" in table else "score")
         if self.ax_.get_legend_handles_labels()[1]:
             self.ax_.legend(loc="best")
         return self

@@ -15,7 +15,7 @@ from skldp._tables import require
 from skldp.collection._page import render_template
 from skldp.study._comparison import HEADLINE_EPSILON, MechanismComparison
 from skldp.study._displays import PrivacyUtilityDisplay, draw_epsilon_axis
-from skldp.study._results import CurvePoint, PrivacyUtilityCurve
+from skldp.study._results import CurvePoint, PrivacyUtilityCurve, score_label
 
 # Largest number of curves that are highlighted in one panel.
 _MOST_CURVES = 6
@@ -61,7 +61,7 @@ def ranking(comparison: MechanismComparison) -> TextTable:
     ]
     best = [max(means, key=lambda name: means[name][column], default=None) for column in range(len(budgets))]
     return TextTable(
-        f"{first.scoring} (mean±standard deviation) at a stated ε of",
+        f"{score_label(first.scoring)} (mean±standard deviation) at an ε of",
         ("", *(f"{budget:g}" for budget in budgets)),
         rows,
         frozenset(
@@ -87,7 +87,8 @@ def points(comparison: MechanismComparison) -> TextTable:
             seconds = f"{point.fit_time:.2f}", f"{point.score_time:.3f}"
             of_steps = "; ".join(f"{step}: {guarantee}" for step, guarantee in steps)
             rows.append([name, *epsilons, delta, _measured(point), *seconds, of_steps])
-    headings = ("mechanism", "stated ε", "exact ε", "δ", first.scoring, "fit s", "score s", "guarantee of each step")
+    score = score_label(first.scoring)
+    headings = ("mechanism", "stated ε", "exact ε", "δ", score, "fit s", "score s", "guarantee of each step")
     of_rows = comparison.data.task == "classification" and comparison.settings.labels == "none"
     of_what = "the features of one record" if of_rows else "one complete record with its target"
     note = f"Epsilons are of {of_what}. Those of steps add up; steps that are not listed release nothing."
@@ -182,6 +183,7 @@ def html_report(*comparisons: MechanismComparison, command: str | None = None) -
     studies = [
         {
             "name": comparison.data.name,
+            "headline": comparison.headline(),
             "caption": comparison.caption(),
             "ranking": ranking(comparison),
             "weaker": comparison.weaker_than_stated(),
@@ -214,7 +216,7 @@ def _pictures(comparison: MechanismComparison) -> list[dict[str, str]]:
             ax.get_legend().remove()
             figure.legend(loc="outside lower center", ncols=2, fontsize=8.5)
             figure.savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)
-        about = f"{comparison.first.scoring} over the exact epsilon ({', '.join(names)})"
+        about = f"{score_label(comparison.first.scoring)} over the exact epsilon ({', '.join(names)})"
         # Remove the prolog, and ids that all figures share and nothing refers to. matplotlib escapes every text.
         svg = re.sub(r' id="[\w.]+_\d+"', "", file.getvalue()[file.getvalue().index("<svg") :])
         pictures.append({"about": about, "svg": markup(svg)})

@@ -34,6 +34,11 @@ class ResultTable(ABC):
         write_csv(path, [self])
 
 
+def score_label(scoring: str) -> str:
+    """Return the name of a score for tables and axes."""
+    return "R2" if scoring == "r2" else scoring
+
+
 def write_csv(path: str | PathLike[str], tables: Sequence[ResultTable]) -> None:
     """Write tables with the same columns as one CSV file."""
     with open(path, "w", newline="", encoding="utf-8") as file:

@@ -75,7 +75,7 @@ def test_equal_intervals_are_counted_and_not_repeated(n_bits, n_laws, n_sampled,
     reachable = encoding.reachable(encoding.encode(bounds))
     alone = [worst_pair_losses(laws[j % n_laws].losses, reachable[j : j + 1])[0] for j in range(9)]
     expected = math.fsum(sorted(alone)[9 - n_sampled :]) * (1 + 2.0**-50)
-    assert worst_losses(laws, intervals, n_sampled) == (expected, max(alone))
+    assert worst_losses(tuple(laws), intervals, n_sampled) == (expected, max(alone))
     assert [len(some.counts) for some in intervals] == [len(set(bounds[start::n_laws])) for start in range(n_laws)]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laws import seeded
 from scipy import integrate
 
-from skldp.laws._categories import CodeShifts, bernoulli
+from skldp.laws._categories import ResponseLaw, bernoulli
 from skldp.laws._odds import least_count, log_ratio
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._noise import Noise
@@ -94,7 +94,7 @@ def test_sampler_maps_each_64_bit_draw_as_the_formula_says(epsilon, n_classes, s
     draws = edge_draws([count] * (n_classes - 1), rng)
     codes = rng.integers(0, n_classes, len(draws))
     answers, noise = np.empty((len(draws), 1), dtype=np.int64), Scripted(draws)
-    CodeShifts(n_classes, count).add(codes[:, None], noise, answers, Workspace())
+    ResponseLaw(n_classes, count).draw_many(codes[:, None], noise, answers, Workspace())
     assert answers[:, 0].tolist() == answers_by_the_formula(codes, draws, n_classes, count)
     split = {s * count >> 48 for s in range(1, n_classes) if s * count % 2**48}
     assert noise.asked == [place for place, draw in enumerate(draws) if draw >> 48 in split]

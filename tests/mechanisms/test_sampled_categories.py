@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from laws import OneDraw, ScriptedNoise, assert_is_the_guarantee, intervals, lengths
 
-from skldp.laws._categories import CodeShifts, bernoulli
+from skldp.laws._categories import ResponseLaw, bernoulli
 from skldp.mechanisms import RandomizedResponse
 from skldp.mechanisms._noise import RowNoise
 from skldp.mechanisms._record import CategoricalRecord
@@ -84,7 +84,7 @@ def test_randomized_response_draws_the_integers_of_its_guarantee(kind, epsilon, 
 
 
 def test_randomized_response_of_many_classes_needs_no_table(monkeypatch):
-    monkeypatch.setattr(CodeShifts, "_MOST_TABLED", 1)
+    monkeypatch.setattr(ResponseLaw, "_MOST_TABLED", 1)
     law = RandomizedResponse(1.0, 5)
     laws = [sampled_law(law, code, pieces=(64,)) for code in range(5)]
     assert_is_the_guarantee(laws, law.guarantee().epsilon)
@@ -149,13 +149,13 @@ def test_a_record_draws_each_column_by_its_own_law():
         np.testing.assert_array_equal(whole, np.concatenate(parts))
 
 
-@pytest.mark.parametrize("count", [1, 2, 2**48 - 1, 2**48, 2**48 + 1, 2**62 + 1])
+@pytest.mark.parametrize("count", [1, 2, 2**48 - 1, 2**48, 2**48 + 1, 2**62 - 1])
 def test_each_class_has_its_count_wherever_its_edges_lie_among_the_first_16_bits(count):
-    shifts = CodeShifts(4, count)
+    law = ResponseLaw(4, count)
 
     def answer(draw):
         out = np.empty((1, 1), dtype=np.int64)
-        shifts.add(np.array([[2]]), OneDraw(draw, PIECES), out, Workspace())
+        law.draw_many(np.array([[2]]), OneDraw(draw, PIECES), out, Workspace())
         return int(out[0, 0])
 
     assert lengths(intervals(answer, 0, WORD), WORD) == {3: count, 0: count, 1: count, 2: WORD - 3 * count}

@@ -63,8 +63,13 @@ class KeptRows:
         return AESGCM(hmac.digest(self.key.encode(), b"released rows", "sha256"))
 
     def seal(self, positions: Sequence[int] | Positions) -> list[str]:
-        """Encrypt the row of each person."""
-        return [self._seal_one(int(position)) for position in positions]
+        sealed = []
+        for position in map(int, positions):
+            # Random nonces are safe because each key encrypts one call, which is committed once.
+            nonce = secrets.token_bytes(_NONCE_BYTES)
+            content = np.ascontiguousarray(self.rows[self.places[position]]).tobytes()
+            sealed.append(base64.b85encode(nonce + self._cipher.encrypt(nonce, content, self._name(position))).decode())
+        return sealed
 
     def restore(self, positions: Sequence[int] | Positions, sealed: Sequence[str]) -> None:
         """Decrypt the rows of these people and store them in `rows`."""
@@ -76,12 +81,6 @@ class KeptRows:
             except (InvalidTag, TypeError, ValueError):
                 raise LedgerError("The ledger is damaged: a stored row cannot be decrypted.") from None
             self.rows[own] = np.frombuffer(content, dtype=self.rows.dtype).reshape(self.rows[own].shape)
-
-    def _seal_one(self, position: int) -> str:
-        # Random nonces are safe because each key encrypts one call, which is committed once.
-        nonce = secrets.token_bytes(_NONCE_BYTES)
-        content = np.ascontiguousarray(self.rows[self.places[position]]).tobytes()
-        return base64.b85encode(nonce + self._cipher.encrypt(nonce, content, self._name(position))).decode()
 
     def _name(self, position: int) -> bytes:
         return json.dumps(self.people[position]).encode("ascii")

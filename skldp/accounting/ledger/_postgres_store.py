@@ -42,10 +42,6 @@ BEGIN
 END $$"""
 
 
-def trigger_names() -> set[str]:
-    return {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES}
-
-
 def create_statements(schema: str) -> list[str]:
     quoted = '"' + schema.replace('"', '""') + '"'
     return [
@@ -220,7 +216,8 @@ class PostgresStore(LedgerStore):
     def structural_problems(self, connection: Connection) -> list[str]:
         """Return the triggers that are missing or disabled; the server enforces the other constraints."""
         found = {name for (name,) in connection.execute(_TRIGGERS)}
-        return [f"The trigger {name} is missing or disabled." for name in sorted(trigger_names() - found)]
+        needed = {f"{table}_keeps_on_{change}" for table in TABLES for change in _CHANGES}
+        return [f"The trigger {name} is missing or disabled." for name in sorted(needed - found)]
 
     def _make(self, session: Any, schema: str, settings: dict[str, Any]) -> None:
         session.execute(self._sql.text("SELECT pg_advisory_lock(:space, :one)"), self._named(_MAKING_LOCK))

@@ -35,33 +35,21 @@ _ERASED = {
 }
 
 
-def _table(table: str) -> str:
-    # SQLite uses the rowid as key only for the type name INTEGER.
-    columns = TABLES[table].replace("BIGINT", "INTEGER")
-    return f"CREATE TABLE {table} ({columns}){' WITHOUT ROWID' if table in _WITHOUT_ROWID else ''}"
-
-
-def _triggers(table: str) -> Iterator[str]:
-    for change in ("update", "delete"):
-        may_go = change == "delete" and table in _ERASED
-        yield (
-            f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
-            f"{f'WHEN NOT EXISTS ({_ERASED[table]}) ' if may_go else ''}"
-            "BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END"
-        )
-
-
-def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the empty tables within the caller's transaction."""
+def _create_statements() -> Iterator[str]:
+    for table, columns in TABLES.items():
+        # SQLite uses the rowid as key only for the type name INTEGER.
+        shape = columns.replace("BIGINT", "INTEGER")
+        yield f"CREATE TABLE {table} ({shape}){' WITHOUT ROWID' if table in _WITHOUT_ROWID else ''}"
     for table in TABLES:
-        connection.execute(_table(table))
-    for table in TABLES:
-        for trigger in _triggers(table):
-            connection.execute(trigger)
-    for view, selection in VIEWS.items():
-        connection.execute(f"CREATE VIEW {view} AS {selection}")
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        for change in ("update", "delete"):
+            may_go = change == "delete" and table in _ERASED
+            yield (
+                f"CREATE TRIGGER {table}_keeps_on_{change} BEFORE {change} ON {table} "
+                f"{f'WHEN NOT EXISTS ({_ERASED[table]}) ' if may_go else ''}"
+                "BEGIN SELECT RAISE(ABORT, 'a privacy ledger is append-only'); END"
+            )
+    yield from (f"CREATE VIEW {view} AS {selection}" for view, selection in VIEWS.items())
+    yield from (f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
@@ -83,7 +71,8 @@ def _connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
 
 def _fill(connection: sqlite3.Connection, settings: dict[str, Any]) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    _create_tables(connection)
+    for statement in _create_statements():
+        connection.execute(statement)
     store.write_first_settings(connection, settings)
     connection.execute("COMMIT")
 

@@ -46,7 +46,7 @@ from skldp.mechanisms.bits._flip_laws import (
     ome_corrected_ratio,
     ome_laws,
 )
-from skldp.mechanisms.bits._mask_sampling import BitRandomizer, MaskSampler, loops_for
+from skldp.mechanisms.bits._mask_sampling import BitRandomizer, MaskSampler, loops_for, mask_sampler
 from skldp.mechanisms.bits._unbiased import UnbiasedBitFlip, unbiased_bitrand
 
 # Compiled loops encode to int32 before they clip to the largest magnitude.
@@ -151,7 +151,8 @@ def latent(
     box, encoding, n_sampled = _setting(epsilon, bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
     check_positive("alpha", alpha)
     if calibration == "exact":
-        laws = exact_published_laws(latent_laws, alpha, epsilon, encoding, box, n_sampled)
+        intervals = Intervals.of(encoding, box, len(latent_laws(0.0, n_bits, alpha)))
+        laws = exact_published_laws(latent_laws, alpha, epsilon, encoding, intervals, n_sampled)
         return BitFlip(box, encoding, laws, debias, epsilon, n_sampled=n_sampled)
     budget = epsilon / (n_sampled * n_bits)
     figures = (("corrected (Theorem 5)", latent_corrected_ratio(budget, alpha) * epsilon),)
@@ -190,7 +191,8 @@ def ome(
     box, encoding, n_sampled = _setting(epsilon, bounds, n_bits, n_integer_bits, calibration, n_sampled_features)
     check_positive("alpha", alpha)
     if calibration == "exact":
-        laws = exact_published_laws(ome_laws, alpha, epsilon, encoding, box, n_sampled)
+        intervals = Intervals.of(encoding, box, len(ome_laws(0.0, n_bits, alpha)))
+        laws = exact_published_laws(ome_laws, alpha, epsilon, encoding, intervals, n_sampled)
         return BitFlip(box, encoding, laws, debias, epsilon, n_sampled=n_sampled)
     corrected = ome_corrected_ratio(epsilon, n_sampled * n_bits, alpha) * epsilon
     figures = (("corrected as printed (Theorem 6)", corrected), ("its magnitude", abs(corrected)))
@@ -268,7 +270,7 @@ class BitFlip(BitFeatures):
     @cached_property
     def _complement_sampler(self) -> MaskSampler:
         """Masks for one's-complement codes."""
-        return MaskSampler(tuple(int(t) for t in self.laws[0].from_zero), complement=True)
+        return mask_sampler(tuple(map(int, self.laws[0].from_zero)), complement=True)
 
     @cached_property
     def _short_types(self) -> frozenset[np.dtype]:

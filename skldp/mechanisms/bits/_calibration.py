@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache, reduce
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -32,21 +33,32 @@ _CHUNK = 1024
 _PAIR_ROUNDING = 1 + 128 * np.finfo(np.float64).eps
 
 
-class Intervals(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Intervals:
     """Distinct intervals of reachable codes, as :meth:`FixedPoint.reachable` returns them, and features of each."""
 
     ends: Words
     counts: Ints
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Intervals) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @cached_property
+    def _content(self) -> tuple[bytes, bytes]:
+        return self.ends.tobytes(), self.counts.tobytes()
+
     @classmethod
-    def of(cls, encoding: FixedPoint, bounds: Box, n_laws: int = 1) -> list["Intervals"]:
+    def of(cls, encoding: FixedPoint, bounds: Box, n_laws: int = 1) -> tuple["Intervals", ...]:
         """Return the intervals of the features that follow each law: j follows law ``j % n_laws``."""
         ends, starts = bounds.shared or bounds.ends, range(min(n_laws, bounds.n_features))
         codes = np.stack([encoding.encode(np.atleast_1d(end)) for end in ends], axis=1)
         if bounds.shared:
             counts = [len(range(start, bounds.n_features, n_laws)) for start in starts]
-            return [cls(encoding.reachable(codes), np.array([count])) for count in counts]
-        return [cls._distinct(encoding, np.ascontiguousarray(codes[start::n_laws])) for start in starts]
+            return tuple(cls(encoding.reachable(codes), np.array([count])) for count in counts)
+        return tuple(cls._distinct(encoding, np.ascontiguousarray(codes[start::n_laws])) for start in starts)
 
     @classmethod
     def _distinct(cls, encoding: FixedPoint, codes: np.ndarray) -> "Intervals":
@@ -79,21 +91,22 @@ def _magnitude_losses(losses: Floats, one: Words, other: Words) -> Floats:
     best = np.zeros((2, 2, 2, 2, len(one)))
     for place, loss in enumerate(losses[::-1]):
         digits, others = ((ends >> np.uint64(place) & np.uint64(1)).astype(bool).T for ends in (one, other))
-        after = []
-        for bit in range(2):
-            chosen = _with_bit(best, bit, *digits).transpose(2, 3, 0, 1, 4)
-            after += [_with_bit(chosen, to, *others) + loss[bit, to] for to in range(2)]
-        best = reduce(np.maximum, after).transpose(2, 3, 0, 1, 4)
+        after = _with_bit(_with_bit(best, *digits).transpose(3, 4, 0, 1, 2, 5), *others)
+        after += loss.T[:, None, None, :, None, None, None]
+        best = after.max(axis=(0, 3)).transpose(2, 3, 0, 1, 4)
     worst: Floats = best[1, 1, 1, 1]
     return worst
 
 
-def _with_bit(best: Floats, bit: int, first: Bools, last: Bools) -> Floats:
-    """Return the best with a bit in front: it may not leave the interval, and may untie the magnitude from its ends."""
-    free, tied = best
-    best = np.stack([free, np.where(first, tied, free) if bit else np.where(first, -np.inf, tied)], axis=1)
-    free, tied = best
-    return np.stack([free, np.where(last, tied, -np.inf) if bit else np.where(last, free, tied)], axis=1)
+def _with_bit(best: Floats, first: Bools, last: Bools) -> Floats:
+    """Return the best with 0 and with 1 in front, which may not leave the interval, and may untie it from its ends."""
+    after = np.empty((2, *best.shape))
+    after[:, 0] = best[0]
+    after[0, 1] = np.where(first, -np.inf, best[1])
+    after[1, 1] = np.where(first, best[1], best[0])
+    after[0, :, 1] = np.where(last, after[0, :, 0], after[0, :, 1])
+    after[1, :, 1] = np.where(last, after[1, :, 1], -np.inf)
+    return after
 
 
 # A calibrated loss is at most the stated epsilon, and at least this share below it.
@@ -104,7 +117,8 @@ _UPPER_HALF = np.uint64(2**64 - 2**27)
 _GRID = 128
 
 
-def worst_losses(laws: Sequence[BitLaw], intervals: Sequence[Intervals], n_sampled: int) -> tuple[float, float]:
+@lru_cache(maxsize=64)
+def worst_losses(laws: tuple[BitLaw, ...], intervals: tuple[Intervals, ...], n_sampled: int) -> tuple[float, float]:
     """Return the exact loss of a record that releases `n_sampled` features, and the largest one of a feature."""
     pairs = zip(laws, intervals, strict=False)
     losses = np.concatenate([worst_pair_losses(law.losses, some.ends) for law, some in pairs])
@@ -117,13 +131,14 @@ def worst_losses(laws: Sequence[BitLaw], intervals: Sequence[Intervals], n_sampl
     return math.fsum([*(upper * taken), *((losses - upper) * taken)]) * _ROUNDING, float(losses[0])
 
 
-def exact_bitrand_law(epsilon: float, encoding: FixedPoint, intervals: Sequence[Intervals], n_sampled: int) -> BitLaw:
+@lru_cache(maxsize=16)
+def exact_bitrand_law(epsilon: float, encoding: FixedPoint, intervals: tuple[Intervals, ...], n_sampled: int) -> BitLaw:
     """Return the law of least expected error whose exact loss is `epsilon`."""
     counts = _counting_bits(encoding, intervals)
 
     @cache
     def loss(budget: float) -> float:
-        return worst_losses([_optimal_law(budget, encoding, counts)], intervals, n_sampled)[0]
+        return worst_losses((_optimal_law(budget, encoding, counts),), intervals, n_sampled)[0]
 
     if not counts.any():
         return _optimal_law(1.0, encoding, counts)
@@ -135,12 +150,18 @@ def exact_bitrand_law(epsilon: float, encoding: FixedPoint, intervals: Sequence[
     return _optimal_law(budget, encoding, counts)
 
 
-def least_error_sample(epsilon: float, encoding: FixedPoint, bounds: Box, intervals: Sequence[Intervals]) -> int:
+def least_error_sample(epsilon: float, encoding: FixedPoint, bounds: Box, intervals: tuple[Intervals, ...]) -> int:
     """Return the number of features to release per record that predicts the values best."""
+    ends = [[end] for end in bounds.shared] if bounds.shared else np.unique(bounds.ends, axis=1).tolist()
+    return _least_error_sample(epsilon, encoding, tuple(map(tuple, ends)), bounds.n_features, intervals)
+
+
+@lru_cache(maxsize=16)
+def _least_error_sample(
+    epsilon: float, encoding: FixedPoint, pairs: tuple[Any, ...], n_features: int, intervals: tuple[Intervals, ...]
+) -> int:
     # Theorem 4's error cannot choose: it is the error of the number itself, not of what can be learnt.
-    n_features = bounds.n_features
-    counts = _counting_bits(encoding, intervals)
-    ends = np.array([bounds.shared]).T if bounds.shared else np.unique(bounds.ends, axis=1)
+    counts, ends = _counting_bits(encoding, intervals), np.array(pairs)
     x = ends[0] + (ends[1] - ends[0]) * (np.arange(_GRID)[:, None] + 0.5) / _GRID
     codes, places = np.unique(encoding.encode(x), return_inverse=True)
     decoder = fixed_point_decoder(encoding, plain_bits(encoding.n_bits))
@@ -159,18 +180,17 @@ def least_error_sample(epsilon: float, encoding: FixedPoint, bounds: Box, interv
     return least_integer(error, n_features)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def exact_published_laws(
     make_laws: Callable[[float, int, float], tuple[BitLaw, ...]],
     alpha: float,
     epsilon: float,
     encoding: FixedPoint,
-    bounds: Box,
+    intervals: tuple[Intervals, ...],
     n_sampled: int,
 ) -> tuple[BitLaw, ...]:
     """Choose the one free number of LATENT or OME, the share of one bit, so that the exact loss is `epsilon`."""
     n_bits = encoding.n_bits
-    intervals = Intervals.of(encoding, bounds, len(make_laws(0.0, n_bits, alpha)))
 
     @cache
     def loss(share: float) -> float:

@@ -7,6 +7,7 @@ guarantees are computed from them.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ def symmetric_law(log_odds: npt.ArrayLike) -> "BitLaw":
     return BitLaw(from_one=~flip + np.uint64(1), from_zero=flip)
 
 
+@lru_cache(maxsize=64)
 def log_alpha_bound(epsilon: float, n_features: int, n_bits: int) -> float:
     """Return ln sqrt((epsilon + r l) / (2 r sum_i e^(2 epsilon i / l))), the upper bound of ln alpha (Theorem 2)."""
     exponents = 2 * epsilon * np.arange(n_bits) / n_bits

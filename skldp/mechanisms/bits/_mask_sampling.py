@@ -17,7 +17,7 @@ Marsaglia, Tsang and Wang, "Fast generation of discrete random variables", Journ
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -303,6 +303,12 @@ class MaskSampler:
         return boundary >> excess if excess >= 0 else boundary << -excess
 
 
+@lru_cache(maxsize=32)
+def mask_sampler(thresholds: tuple[int, ...], *, complement: bool = False) -> MaskSampler:
+    """Return the sampler of a law, whose tables are kept from one fit to the next."""
+    return MaskSampler(thresholds, complement=complement)
+
+
 @dataclass(frozen=True, eq=False)
 class BitRandomizer:
     """Randomizer of codes of up to 64 bits, bit by bit and in place."""
@@ -315,7 +321,7 @@ class BitRandomizer:
         # More bits in one draw leave so many values undecided that a second draw is cheaper.
         n_runs = -(-self.law.n_bits // LONGEST)
         chances = [self.law.from_zero] if self.law.symmetric else [self.law.from_one, self.law.from_zero]
-        return [[MaskSampler(tuple(map(int, run))) for run in np.array_split(one, n_runs)] for one in chances]
+        return [[mask_sampler(tuple(map(int, run))) for run in np.array_split(one, n_runs)] for one in chances]
 
     def randomize(self, codes: np.ndarray, noise: Noise, workspace: Workspace) -> np.ndarray:
         """Randomize one-dimensional codes, of at least 16 bits each, and return them."""

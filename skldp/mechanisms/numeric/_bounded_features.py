@@ -97,7 +97,6 @@ class BoundedFeatures(SampledFeatures):
 
     @property
     def radius(self) -> Floats:
-        """Half the width of each feature's bounds."""
         return self.domain.radius
 
     @property
@@ -267,6 +266,7 @@ def make_mechanism(
     return Points(of_one, prior) if name == "points" else _ALONE[name](of_one)
 
 
+@lru_cache(maxsize=256, typed=True)
 def best_mechanism(
     epsilon: float,
     n_features: int,

@@ -373,7 +373,6 @@ class MultivariateLaplace(RowMechanism):
         return PrivacyGuarantee(epsilon, unit="distance", stated=epsilon, diameter=diameter, basis=basis)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean noisy row minus the row: zero within the radius."""
         values = as_numbers(values)
         return cast("np.ndarray", self.domain.clip(values).rows - values)
 
@@ -382,7 +381,6 @@ class MultivariateLaplace(RowMechanism):
         return np.full(np.shape(values), self._variance)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Return the log density of noisy rows given the rows `values`."""
         d, rate = self.n_features, self.epsilon / self.sensitivity
         sphere = math.log(2) + d / 2 * math.log(math.pi) - special.gammaln(d / 2)
         distance = np.linalg.norm(as_numbers(outputs, "outputs") - self.domain.clip(as_numbers(values)).rows, axis=-1)

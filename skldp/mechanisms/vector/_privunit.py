@@ -375,7 +375,6 @@ class PrivUnitBall(RowMechanism):
         return self.sphere.closest_law(self.n_features, 1)
 
     def bias(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean release minus the vector: zero within the radius."""
         values = as_numbers(values)
         return cast("np.ndarray", self.encode(values).rows - values)
 
@@ -389,12 +388,10 @@ class PrivUnitBall(RowMechanism):
         return self.sphere.second_moments()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Return the second moment of the vectors, without the variance that the law adds."""
         along, across = self.second_moments()
         return (second_moment - across * self.radius**2 * np.eye(self.n_features)) / (along - across)
 
     def log_likelihood(self, outputs: np.ndarray, values: np.ndarray) -> Floats:
-        """Return the log density of released rows given `values`, relative to the uniform law on the lifted sphere."""
         values, outputs = self.encode(np.atleast_2d(as_numbers(values))).rows / self.radius, outputs / self.radius
         rest = np.sqrt(np.maximum(1 - row_norms(values) ** 2, 0))
         dropped = np.sqrt(np.maximum(self.sphere.scale**2 - row_norms(outputs) ** 2, 0))
@@ -432,19 +429,15 @@ class ScaledRows(RowMechanism):
         return self.inner.guarantee()
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Return the second moment of the scaled vectors, or of their directions."""
         return self.inner.original_second_moment(second_moment, mean)
 
     def bias(self, values: npt.ArrayLike) -> np.ndarray:
-        """Return the bias of a release of rows of shape (n, n_features): zero."""
         return self.inner.bias(self._vectors(values))
 
     def variance(self, values: npt.ArrayLike) -> np.ndarray:
-        """Return the variance of every released coordinate, for rows of shape (n, n_features)."""
         return self.inner.variance(self._vectors(values))
 
     def log_likelihood(self, outputs: np.ndarray, values: npt.ArrayLike) -> Floats:
-        """Return the inner mechanism's log density of released rows given the rows `values`."""
         return self.inner.log_likelihood(outputs, self._vectors(values))
 
     def _vectors(self, values: npt.ArrayLike) -> Floats:

@@ -19,13 +19,7 @@ from skldp.mechanisms.vector._multivariate_laplace import (
     public_step,
     round_steps,
 )
-from skldp.mechanisms.vector._privunit import (
-    CapMechanism,
-    best_caps,
-    lift,
-    replace_by_directions,
-    square_within,
-)
+from skldp.mechanisms.vector._privunit import CapMechanism, best_caps, lift, replace_by_directions, square_within
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,6 @@ class PrivUnitProducts(CapMechanism):
 
     @cached_property
     def domain(self) -> Ball:
-        """Vectors of norm at most 1; longer ones are shortened to it."""
         return Ball(self.n_features, 1.0)
 
     @property

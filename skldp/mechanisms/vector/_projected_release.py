@@ -87,7 +87,6 @@ class ProjectedRelease(RowMechanism):
 
     @cached_property
     def domain(self) -> FiniteSet | SparseRows | Ball | Anywhere:
-        """The vocabulary, the sparse rows, the ball of the radius, or all vectors."""
         if self.vocabulary is not None:
             return FiniteSet(self.vocabulary)
         d = self.projection.n_features
@@ -145,7 +144,7 @@ class ProjectedRelease(RowMechanism):
         """Return the guarantee: per unit of distance with Laplace noise, per record with PrivUnit."""
         if self.noise == "privunit":
             return self.inner.guarantee()
-        epsilon, stretch, figures = float(self.epsilon), f"by at most {_up(self.stretch)}", []
+        epsilon, stretch, figures = float(self.epsilon), f"by at most {math.ceil(self.stretch * 1000) / 1000}", []
         a_draw = "delta is the probability over the one public draw of Phi, once for all records, if"
         basis = f"for every two vectors: Phi stretches distances {stretch}"
         if self.sensitivity == "gordon":
@@ -188,15 +187,12 @@ class ProjectedRelease(RowMechanism):
         return self.inner.variance(self.project(rows).rows)
 
     def bias(self, rows: Any) -> np.ndarray:
-        """Return the mean release minus the projected rows."""
         return self.inner.bias(self.project(rows).rows)
 
     def log_likelihood(self, outputs: np.ndarray, rows: Any) -> Floats:
-        """Return the inner mechanism's log density of released rows given the rows before projection."""
         return self.inner.log_likelihood(outputs, self._within(self.project(rows).rows))
 
     def original_second_moment(self, second_moment: Floats, mean: Floats) -> Floats:
-        """Return the second moment of the projected rows, or of their directions if only these are released."""
         return self.inner.original_second_moment(second_moment, mean)
 
     def _as_rows(self, rows: Any) -> Any:
@@ -257,11 +253,6 @@ class ProjectedRelease(RowMechanism):
             far = float(row_norms(words - words.mean(axis=0)).max())
             return 2 * (far + 2.0**-22 * float(row_norms(words).max()))
         return None if self.radius is None else 2 * float(self.radius)
-
-
-def _up(value: float) -> float:
-    """Round up to three decimals, for display."""
-    return math.ceil(value * 1000) / 1000
 
 
 def _largest(rows: Any) -> np.ndarray:

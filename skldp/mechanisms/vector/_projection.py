@@ -262,7 +262,6 @@ class RandomProjection:
 
     @property
     def kept(self) -> bool:
-        """True if the matrix is held in memory."""
         return self.has_sparse_columns or self.n_features * self.n_components <= _KEPT
 
     @property
@@ -313,11 +312,10 @@ class RandomProjection:
                 yield slice(start, columns.stop), np.vstack(waiting).T
                 start, waiting = columns.stop, []
 
-    def apply(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+    def apply(self, values: Any) -> np.ndarray:
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
-        if out is None:
-            out = np.empty((values.shape[0], self.n_components), dtype=values.dtype)
+        out = np.empty((values.shape[0], self.n_components), dtype=values.dtype)
         if sparse.issparse(values) and self.has_sparse_columns:
             return project_sparse(values, self._codes, self.n_components, out)
         if sparse.issparse(values) and self.kept:
