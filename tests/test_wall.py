@@ -75,5 +75,7 @@ def test_every_name_of_the_reference_has_a_guide():
     with (docs / "reference.csv").open(encoding="utf-8") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
     assert sorted(rows) == sorted(entries)
+    for module, name in re.findall(r"^   ~([\w.]+)\.(\w+)$", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE):
+        assert hasattr(importlib.import_module(f"skldp.{module}"), name)
     assert all((docs / f"{row['guide']}.rst").is_file() for row in rows.values())
     assert {other for row in rows.values() for other in row["see also"].split()} <= set(entries)

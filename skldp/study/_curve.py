@@ -142,12 +142,11 @@ def privacy_utility_curve(
     elif has_seed(estimator):
         # Warnings of worker processes are not shown.
         warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning)
-    if isinstance(scoring, str):
-        check_scorer(scoring)
-        score_name = scoring
-    else:
-        default = "accuracy" if is_classifier(estimator) else "score"
-        score_name = default if scoring is None else getattr(scoring, "__name__", "score")
+    if isinstance(scoring, str) and scoring not in (known := get_scorer_names()):
+        near = did_you_mean(scoring, known) or " sklearn.metrics.get_scorer_names() lists them."
+        raise ValueError(f"scoring must be the name of a scorer of scikit-learn; got {scoring!r}.{near}")
+    default = "accuracy" if is_classifier(estimator) and scoring is None else "score"
+    score_name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", default)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
@@ -161,8 +160,14 @@ def privacy_utility_curve(
     baselines = [constant, *([] if clean_estimator is None else [clean_estimator])]
     jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
     jobs += [(model, split, False) for model in baselines for split in splits]
-    outcomes, n = _run(validate, jobs, n_jobs, seed, verbose), len(splits)
-    size = n * n_repeats
+    seeds: list[int | None] = [None] * len(jobs)
+    if seed is not None:
+        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
+    # The baselines come last in the jobs, and first in time: they are fast, and may fail.
+    calls = (delayed(_fit_one)(validate, *job, own) for job, own in reversed(list(zip(jobs, seeds, strict=True))))
+    line = Progress(verbose if isinstance(verbose, str) else "fits", len(jobs), show=bool(verbose))
+    outcomes = list(line.track(Parallel(n_jobs=n_jobs, return_as="generator")(calls)))[::-1]
+    n, size = len(splits), len(splits) * n_repeats
     groups = [outcomes[start : start + size] for start in range(0, size * len(epsilons), size)]
     # The guarantee may differ between folds (learnt classes): the worst one is reported.
     steps = tuple(max(found, key=attrgetter("exact_epsilon")).steps for found in groups)
@@ -187,14 +192,6 @@ def _epsilon_names(estimator: Any, given: str | Iterable[str] | None) -> list[st
     return names
 
 
-def check_scorer(name: Any) -> None:
-    """Raise ValueError unless the name is that of a scorer of scikit-learn; the error suggests similar names."""
-    known = get_scorer_names()
-    if name not in known:
-        near = did_you_mean(name, known) or " sklearn.metrics.get_scorer_names() lists them."
-        raise ValueError(f"scoring must be the name of a scorer of scikit-learn; got {name!r}.{near}")
-
-
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:
     if is_classifier(estimator) and (n_classes := len(np.unique(np.asarray(y)))) < 2:
         raise ValueError(f"y must have at least two classes; got {n_classes}.")
@@ -212,22 +209,6 @@ class _Outcome:
     exact_epsilon: float = math.inf
     delta: float = 0.0
     steps: _Steps = ()
-
-
-def _run(
-    validate: Callable[..., dict[str, Any]],
-    jobs: list[tuple[Any, _Split, bool]],
-    n_jobs: int | None,
-    seed: int | None,
-    verbose: bool | str,
-) -> list[_Outcome]:
-    seeds: list[int | None] = [None] * len(jobs)
-    if seed is not None:
-        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
-    # The baselines come last in the jobs, and first in time: they are fast, and may fail.
-    calls = (delayed(_fit_one)(validate, *job, own) for job, own in reversed(list(zip(jobs, seeds, strict=True))))
-    line = Progress(verbose if isinstance(verbose, str) else "fits", len(jobs), show=bool(verbose))
-    return list(line.track(Parallel(n_jobs=n_jobs, return_as="generator")(calls)))[::-1]
 
 
 def _fit_one(
