@@ -1,8 +1,8 @@
 """Measure questions within a budget, planned epsilons, and losses of mixed histories.
 
 ``python benchmarks/questions.py [runs]`` prints three tables; everything is drawn from fixed seeds.
-``python benchmarks/questions.py --time [people]`` prints what a decision costs if histories are certified together and if
-they are one by one, in one process.
+``python benchmarks/questions.py --time [people]`` prints what a decision costs if histories are certified together and
+one by one, in one process.
 """
 
 import sys
