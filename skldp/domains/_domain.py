@@ -62,7 +62,7 @@ class Domain(ABC):
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Scale longer rows (an array or CSR) to the radius; rows longer only by rounding do not count as moved."""
+        """Move rows, shape (n, n_features), into the domain; raise ValueError for NaN, infinity and undeclared codes."""
 
     def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
         """Round numbers within the domain to steps, moved by `shifts` in (0, 1); by default to nothing."""

@@ -101,7 +101,9 @@ class PrivacyUtilityDisplay:
         estimator : estimator
             Private estimator, as for :func:`privacy_utility_curve`.
         X : array-like of shape (n_samples, n_features)
+            Rows before any release.
         y : array-like of shape (n_samples,)
+            True labels or targets.
         name : str, default=None
             Name in the legend. None takes the classes of the private steps.
         ax : matplotlib Axes, default=None
