@@ -68,6 +68,7 @@ html_logo = html_favicon = "_static/mark.svg"
 html_theme_options = {
     "logo": {"text": "skldp"},
     "navbar_persistent": ["search-button"],
+    "collapse_navigation": True,
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 8,

@@ -88,7 +88,9 @@ def _terms():
     found = re.findall(r"^   ([A-Za-z].*)$", (HERE / "glossary.rst").read_text(encoding="utf-8"), re.MULTILINE)
     forms = {form: term for term in found for form in (term, f"{term}s", f"{term.removesuffix('y')}ies")}
     longest_first = sorted(forms, key=len, reverse=True)
-    return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w-])"), forms
+    # "It bounds" and "people release" have verbs.
+    no_verb = "".join(rf"(?<!\b{subject} )" for subject in ("[Ii]t", "to", "they", "[Pp]eople", "that", "which"))
+    return re.compile(rf"(?<![\w-]){no_verb}({'|'.join(map(re.escape, longest_first))})(?![\w-])"), forms
 
 
 def link_terms(app, doctree):

@@ -62,7 +62,7 @@ class Domain(ABC):
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Move rows, shape (n, n_features), into the domain; raise ValueError for NaN, infinity and undeclared codes."""
+        """Move rows, shape (n, n_features), into the domain; raise ValueError for NaN, infinity and wrong codes."""
 
     def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
         """Round numbers within the domain to steps, moved by `shifts` in (0, 1); by default to nothing."""
