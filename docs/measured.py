@@ -26,6 +26,10 @@ def read_results(name):
     with (RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         command = file.readline().removeprefix("# ").strip()
         header, *rows = csv.reader(file)
+    _, script, *arguments = command.split()
+    text = (RESULTS.parents[1] / script).read_text(encoding="utf-8")
+    if missing := [one for one in arguments if one.startswith("--") and one != "--save" and f'"{one}"' not in text]:
+        raise ValueError(f"{script} has no options {missing}, by which {name}.csv was measured.")
     return command, header, rows
 
 

@@ -192,6 +192,6 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.5), sharey=True, layout="constrained")
 for ax, (title, table) in zip(axes, list(tables.items())[1:], strict=True):
     draw(table, "exact", ax, title)
-    ax.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.15))
+    ax.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.24))
 figure.suptitle("Over the exact epsilon")
 plt.show()

@@ -90,12 +90,12 @@ for name, (X, y, declared) in tables.items():
 # %%
 # How many people
 # ---------------
-# scikit-learn draws the learning curve of each epsilon, with the spread of ten splits. Models with too few people warn,
-# and the figure shows it.
+# scikit-learn draws the learning curve of each epsilon, with the spread of ten splits, each with new noise. Models with
+# too few people warn, and the figure shows it.
 
 figure, axes = plt.subplots(1, len(tables), figsize=(6 * len(tables), 4.5), squeeze=False, layout="constrained")
 for ax, (name, (X, y, declared)) in zip(axes[0], tables.items(), strict=True):
-    models = {f"epsilon {epsilon:g}": PrivateLinearRegression(epsilon, seed=0, **declared) for epsilon in EPSILONS}
+    models = {f"epsilon {epsilon:g}": PrivateLinearRegression(epsilon, **declared) for epsilon in EPSILONS}
     models["without privacy"] = LinearRegression()
     splits = {"cv": ShuffleSplit(10, test_size=0.25, random_state=0), "train_sizes": np.geomspace(1 / 16, 1, 5)}
     for label, model in models.items():

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import skldp
+from skldp.cli import _names
 
 
 class Command(NamedTuple):
@@ -75,6 +76,6 @@ def _name_values(command: Any) -> None:
             one.get_usage_pieces = lambda _, shown=shown: [shown]
             one.display_type_rich = lambda **_: ""
         elif not one.is_flag:
-            one.metavar = one.metavar or "VALUE"
+            one.metavar = one.metavar or _names.VALUES.get(one.name, "VALUE")
     for one in getattr(command, "commands", {}).values():
         _name_values(one)

@@ -49,9 +49,7 @@ def guarantee(
     delta: Annotated[
         float | None, typer.Option(help="Delta, for gaussian and best. Default: 1e-06 for gaussian, else 0.")
     ] = None,
-    schema: Annotated[
-        str | None, typer.Option(help="Columns of a table: a .json file, or its text.", metavar="SCHEMA")
-    ] = None,
+    schema: Annotated[str | None, typer.Option(help="Columns of a table: a .json file, or its text.")] = None,
 ) -> None:
     """Print the stated and the exact epsilon of a mechanism.
 

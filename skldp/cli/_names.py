@@ -34,6 +34,10 @@ GUARANTEED = {
     "classifications": MODELS["classification"],
     "moments": ("moments",),
 }
+# Names of values in help; other values of options are VALUE.
+VALUES = {"bounds": "BOUNDS", "target_bounds": "LOW,HIGH", "columns": "NAMES", "mechanism": "NAMES", "missing": "TEXTS"}
+VALUES |= {"schema": "SCHEMA", "epsilons": "NUMBERS", "pairs": "COLUMNS", "unit": "UNIT", "half_width": "WIDTH"}
+VALUES |= {"secret": "PATH", "expires": "TIME", "where": "FILTER"}
 
 _WIDTH, _COLUMN = 76, 25
 

@@ -49,29 +49,21 @@ class Names(tuple[str, ...]):
         return ",".join(self)
 
 
+PolicyFile = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
 Target = Annotated[str | None, typer.Option(help="Column of the target.")]
 Bounds = Annotated[
-    str | None,
-    typer.Option(help="Declared bounds of the features: low,high or a .csv file of column,low,high.", metavar="BOUNDS"),
+    str | None, typer.Option(help="Declared bounds of the features: low,high or a .csv file of column,low,high.")
 ]
 TargetBounds = Annotated[
-    str | None,
-    typer.Option(
-        help="Declared bounds of a numeric target. Default: its row in the file of --bounds.", metavar="LOW,HIGH"
-    ),
+    str | None, typer.Option(help="Declared bounds of a numeric target. Default: its row in the file of --bounds.")
 ]
-Transform = Annotated[
-    str, typer.Option(help="none, or log to study the logarithm of a numeric target.", metavar="NAME")
-]
-Columns = Annotated[
-    Names | None, typer.Option(help="Features, with commas. Default: all columns.", parser=Names, metavar="NAMES")
-]
+Transform = Annotated[str, typer.Option(help="none, or log to study the logarithm of a numeric target.")]
+Columns = Annotated[Names | None, typer.Option(help="Features, with commas. Default: all columns.", parser=Names)]
 Schema = Annotated[
     str | None,
     typer.Option(
         help="Declared columns, as of TablePrivatizer: a .json file or its text. Other categories are taken from the "
-        "file.",
-        metavar="SCHEMA",
+        "file."
     ),
 ]
 Separator = Annotated[
@@ -84,12 +76,10 @@ Missing = Annotated[
     typer.Option(
         help="Texts that mark missing cells of a text file, with commas, such as NA. Empty cells are missing.",
         parser=Names,
-        metavar="TEXTS",
     ),
 ]
 NoHeader = Annotated[
-    bool,
-    typer.Option("--no-header", help="The first row of a text file is a record. Columns are named 0, 1, ..."),
+    bool, typer.Option("--no-header", help="The first row of a text file is a record. Columns are named 0, 1, ...")
 ]
 CountUnknown = Annotated[
     bool,
@@ -153,8 +143,10 @@ def rich_table(
     rows: Iterable[Iterable[str]],
     bold: Iterable[tuple[int, int]] = (),
     ends: Iterable[int] = (),
+    *,
+    folded: bool = False,
 ) -> "Table":
-    """Return a table of plain text for a terminal."""
+    """Return a table of plain text for a terminal; cells are folded, or on one line but for the first."""
     from rich.table import Table
     from rich.text import Text
 
@@ -166,7 +158,10 @@ def rich_table(
         too_long = j and len(names[j]) > max((len(printable(row[j])) for row in cells_of), default=0)
         heading = names[j].replace(" ", "\n") if too_long else names[j]
         # Long names are folded: an ellipsis would make bitrand and bitrand-exact equal.
-        table.add_column(heading, justify="right" if j else "left", no_wrap=j > 0, overflow="ellipsis" if j else "fold")
+        how: dict[str, Any] = {"overflow": "fold"}
+        if j and not folded:
+            how = {"overflow": "ellipsis", "justify": "right", "no_wrap": True}
+        table.add_column(heading, **how)
     for i, row in enumerate(cells_of):
         cells = [Text(printable(row[j]), style="bold" if (i, j) in bold else "") for j in shown]
         table.add_row(*cells, end_section=i in ends)

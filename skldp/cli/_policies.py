@@ -7,24 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skldp.cli import _names
-from skldp.cli._options import keep_inputs, made_up_row, output_option, printable
+from skldp.cli import _options as options
+from skldp.cli._options import keep_inputs, made_up_row, output_option, printable, rich_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from skldp.domains._column import Column
 
 policy = typer.Typer(rich_markup_mode=None)
 # Number of categories that are shown.
 _MOST_SHOWN = 4
 
-File = Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")]
-
 
 @policy.command(
     epilog=_names.epilog(
         'skldp policy new people.json --purpose "health survey" -o policy.json',
-        'skldp policy new people.json --purpose "health survey" -o policy.json --sampled auto --mechanism square_wave',
+        'skldp policy new people.json --purpose "health survey" -o policy.json --sampled auto',
     )
 )
 def new(
@@ -33,35 +30,30 @@ def new(
     purpose: Annotated[str, typer.Option(help="Purpose of the collection, shown to people.")],
     epsilon: Annotated[float, typer.Option(help="Budget of one record with all its columns, natural log.")] = 1.0,
     mechanism: Annotated[
-        str, typer.Option(help=f"Mechanism of numbers and dates: {', '.join(_names.NUMBERS)} or best.", metavar="NAME")
+        str, typer.Option(help=f"Mechanism of numbers and dates: {', '.join(_names.NUMBERS)} or best.")
     ] = "best",
     category_mechanism: Annotated[
-        str, typer.Option(help=f"Mechanism of categories: {', '.join(_names.CATEGORIES)} or best.", metavar="NAME")
+        str, typer.Option(help=f"Mechanism of categories: {', '.join(_names.CATEGORIES)} or best.")
     ] = "krr",
     sampled: Annotated[
-        str,
-        typer.Option(
-            help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.", metavar="NUMBER"
-        ),
+        str, typer.Option(help="Number of columns that each person is asked, chosen at random, or 'auto' or 'all'.")
     ] = "all",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
             help="Pair of columns for a table: age,city, or all. Repeatable. Each person is asked one pair, or one "
-            "column that is in none, at all of epsilon.",
-            metavar="COLUMNS",
+            "column that is in none, at all of epsilon."
         ),
     ] = None,
     points: Annotated[int, typer.Option(help="Number of points that numbers of pairs are rounded to.")] = 2,
     unit: Annotated[
-        list[str] | None, typer.Option(help="Unit of a number, for display: age=years. Repeatable.", metavar="UNIT")
+        list[str] | None, typer.Option(help="Unit of a number, for display: age=years. Repeatable.")
     ] = None,
     permanent: Annotated[
         bool, typer.Option("--permanent", help="The same record gives the same report, by a secret.")
     ] = False,
     expires: Annotated[
-        str | None,
-        typer.Option(help="UTC time after which nothing is released: 2027-01-31T00:00:00Z.", metavar="TIME"),
+        str | None, typer.Option(help="UTC time after which nothing is released: 2027-01-31T00:00:00Z.")
     ] = None,
 ) -> None:
     """Make a policy from declared columns.
@@ -106,7 +98,7 @@ def new(
 
 
 @policy.command()
-def show(file: File) -> None:
+def show(file: options.PolicyFile) -> None:
     """Check and show a policy: its fields, laws and exact epsilons."""
     from rich.console import Console
 
@@ -116,9 +108,9 @@ def show(file: File) -> None:
     policy = Policy.load(file)
     # Texts of the policy stay in table cells: they must not look like lines of this command.
     console = Console(highlight=False, markup=False)
-    console.print(_cells(["purpose"], [[policy.purpose]]))
+    console.print(rich_table(["purpose"], [[policy.purpose]], folded=True))
     rows = [[one.name, _values(one), one.law.name, f"{one.epsilon:.4g}", estimates_of(one)] for one in policy.fields]
-    console.print(_cells(["field", "values", "law", "epsilon", "gives"], rows))
+    console.print(rich_table(["field", "values", "law", "epsilon", "gives"], rows, folded=True))
     if policy.memo == "permanent":
         typer.echo("permanent: the same record gives the same report again")
     if policy.n_sampled is not None:
@@ -130,15 +122,14 @@ def show(file: File) -> None:
 
 @policy.command()
 def plan(
-    file: File,
+    file: options.PolicyFile,
     people: Annotated[int, typer.Option(help="Number of people who report.")],
     by: Annotated[str | None, typer.Option(help="Category of the policy to group by.")] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     half_width: Annotated[
         list[str] | None,
         typer.Option(
-            help="Show how many people a field needs for an interval of this half-width: age=1.5. Repeatable.",
-            metavar="WIDTH",
+            help="Show how many people a field needs for an interval of this half-width: age=1.5. Repeatable."
         ),
     ] = None,
 ) -> None:
@@ -172,7 +163,7 @@ def secret(file: Annotated[Path, typer.Argument(help="A new file, for its owner 
 
 @policy.command()
 def check(
-    file: File,
+    file: options.PolicyFile,
     most: Annotated[float | None, typer.Option("--most", help="Largest accepted epsilon of a record.")] = None,
 ) -> None:
     """Check a policy and its stated epsilons.
@@ -185,19 +176,6 @@ def check(
     if most is not None and not policy.epsilon <= most:
         raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.epsilon:.6g}.")
     typer.echo(f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields")
-
-
-def _cells(headings: list[str], rows: list[list[str]]) -> "Table":
-    """Return a table whose cells are folded, never cut."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table()
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
 
 
 def _pair(text: str) -> tuple[str, str]:

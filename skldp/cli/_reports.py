@@ -40,7 +40,7 @@ _LEAST_REPORTS = 2
 
 
 def release(
-    policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
+    policy_file: options.PolicyFile,
     table: Annotated[
         Path,
         typer.Argument(help="A row for each person: .csv, .tsv (also with .gz), .parquet or .arrow.", metavar="TABLE"),
@@ -55,8 +55,7 @@ def release(
         Path | None,
         typer.Option(
             help="File of a release secret, from skldp policy secret: equal rows give equal reports. A permanent "
-            "policy needs one.",
-            metavar="PATH",
+            "policy needs one."
         ),
     ] = None,
     ids: Annotated[
@@ -111,7 +110,7 @@ def release(
 
 
 def collect(
-    policy_file: Annotated[Path, typer.Argument(help="The policy, a .json file.", metavar="POLICY")],
+    policy_file: options.PolicyFile,
     files: Annotated[
         list[Path], typer.Argument(help="Reports: .arrow or .parquet files, or bytes one after the other.")
     ],
@@ -124,10 +123,7 @@ def collect(
     by: Annotated[str | None, typer.Option(help="Field to group means and shares by.")] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Filter by a field: city=Bonn, city=missing, or age=20,30 from 20 and below 30. Repeatable.",
-            metavar="FILTER",
-        ),
+        typer.Option(help="Filter by a field: city=Bonn, city=missing, or age=20,30 from 20 and below 30. Repeatable."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     raw: Annotated[
@@ -244,8 +240,7 @@ def ledger(
     ] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.")] = None,
     head: Annotated[
-        str | None,
-        typer.Option(help="Head of an earlier report: refuse a ledger that has lost anything since."),
+        str | None, typer.Option(help="Head of an earlier report: refuse a ledger that has lost anything since.")
     ] = None,
 ) -> None:
     """Report what a ledger answered and which budgets are left."""

@@ -46,8 +46,7 @@ def study(
     task: Annotated[
         str,
         typer.Option(
-            help=f"{', '.join(_names.TASKS)}, or auto: a regression if the target has fractions or many numbers.",
-            metavar="NAME",
+            help=f"{', '.join(_names.TASKS)}, or auto: a regression if the target has fractions or many numbers."
         ),
     ] = "auto",
     target_bounds: options.TargetBounds = None,
@@ -67,35 +66,25 @@ def study(
             help="all, or one or more of the names below, with commas. "
             f"Default: the models of the task, {', '.join(_RELEASES)}.",
             parser=Names,
-            metavar="NAMES",
         ),
     ] = None,
     labels: Annotated[
-        str,
-        typer.Option(
-            help=f"Mechanism of the classes beside released rows: none, {', '.join(_names.LABELS)}.", metavar="NAME"
-        ),
+        str, typer.Option(help=f"Mechanism of the classes beside released rows: none, {', '.join(_names.LABELS)}.")
     ] = "label-rr",
     epsilons: Annotated[
         Epsilons,
         typer.Option(
-            help=f"Epsilons to try, separated by commas. Default: {_EPSILONS}.",
-            parser=Epsilons,
-            metavar="NUMBERS",
-            show_default=False,
+            help=f"Epsilons to try, separated by commas. Default: {_EPSILONS}.", parser=Epsilons, show_default=False
         ),
     ] = _EPSILONS,
     bits: Annotated[int, typer.Option(help="Bits per feature, for the bit-flipping mechanisms.")] = 10,
     folds: Annotated[
-        int | None,
-        typer.Option(help=f"Folds of the cross-validation. Default: {_FOLDS}; {_FEW_FOLDS} for all.", min=2),
+        int | None, typer.Option(help=f"Folds of the cross-validation. Default: {_FOLDS}; {_FEW_FOLDS} for all.", min=2)
     ] = None,
     repeats: Annotated[int, typer.Option(help="Private repeats per fold.", min=1)] = 1,
     scoring: Annotated[
         str | None,
-        typer.Option(
-            help="Score of scikit-learn, such as f1_macro. Default: accuracy, or r2 for a regression.", metavar="NAME"
-        ),
+        typer.Option(help="Score of scikit-learn, such as f1_macro. Default: accuracy, or r2 for a regression."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Make the noise repeatable; folds always are.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Parallel fits; -1 uses all cores.")] = None,

@@ -1,5 +1,6 @@
 """Fields of a policy: declared columns, and the integer law of their answer."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ def check_text(name: str, value: Any, most: int = MOST_NAME) -> None:
         raise ValueError(f"{name} must be a text of 1 to {most} characters; got {value!r:.40}.")
 
 
-class AnyField:
+class AnyField(ABC):
     """Base class of fields. Subclasses are frozen dataclasses, and encode the values of records for their law."""
 
     name: str
@@ -64,13 +65,13 @@ class AnyField:
         first: Column = self.columns[0]
         return first
 
+    @abstractmethod
     def encode(self, values: Mapping[str, Any]) -> Any:
         """Return the law's input for the values of a record; never raises."""
-        raise NotImplementedError
 
+    @abstractmethod
     def encode_all(self, columns: Mapping[str, Any], refuse_unknown: bool, **reading: Any) -> Sequence[Any]:
         """Return the law's input for each row of a table with a column for each name."""
-        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law, its epsilon and the steps as a dict of the document."""

@@ -57,9 +57,9 @@ class VectorField(AnyField):
     law: ClosestLaw
     bound: float | None = None
 
-    kind: ClassVar[str] = "vector"  # type: ignore[misc]
-    columns: ClassVar[tuple[()]] = ()  # type: ignore[misc]
-    steps: ClassVar[None] = None  # type: ignore[misc]
+    kind: ClassVar[str] = "vector"  # type: ignore[misc]  # the same for all vectors
+    columns: ClassVar[tuple[()]] = ()  # type: ignore[misc]  # the same for all vectors
+    steps: ClassVar[None] = None  # type: ignore[misc]  # the same for all vectors
     has_fixed_answers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

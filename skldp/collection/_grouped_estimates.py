@@ -115,12 +115,7 @@ class GroupedEstimates(ReportStore):
         what = f"{'likeliest ' * is_likeliest}shares of {field.name}"
 
         def one(weights: Scores) -> SurveyEstimate:
-            w = weights.values
-            a, _ = scores.sums(answers, w)
-            ab, aa = scores.sums(answers, w**2)
-            ends = scores.low, scores.high, weights.low, weights.high
-            sums = Sums(a, aa, ab, float(w.sum()), float(w @ w), *ends, scores.two_valued)
-            raw = quotients(sums, self.n_reports, level, what, labels)
+            raw = quotients(Sums.of_parts(scores, answers, weights), self.n_reports, level, what, labels)
             if is_likeliest:
                 return made_consistent(raw, likeliest(), np.full(len(labels), np.inf))
             return projected(raw, consistent)

@@ -195,10 +195,12 @@ class Sums:
         )
 
     @classmethod
-    def of_parts(cls, scores: PartScores, answers: Answers) -> "Sums":
-        """Return the sums of all parts, of all reports."""
-        n, (a, aa) = float(len(answers)), scores.sums(answers, np.ones(len(answers)))
-        return cls(a, aa, a, n, n, scores.low, scores.high, 1.0, 1.0, scores.two_valued)
+    def of_parts(cls, scores: PartScores, answers: Answers, weights: Scores | None = None) -> "Sums":
+        """Return the sums of all parts, by default of all reports."""
+        w = np.ones(len(answers)) if weights is None else weights.values
+        (a, once), b_ends = scores.sums(answers, w), (1.0, 1.0) if weights is None else (weights.low, weights.high)
+        ab, aa = (a, once) if weights is None else scores.sums(answers, w**2)
+        return cls(a, aa, ab, float(w.sum()), float(w @ w), scores.low, scores.high, *b_ends, scores.two_valued)
 
 
 def quotients(sums: Sums, n: int, level: float, what: str, labels: Sequence[str]) -> SurveyEstimate:

@@ -62,7 +62,10 @@ class Domain(ABC):
 
     @abstractmethod
     def clip(self, rows: np.ndarray) -> Clipped:
-        """Move rows, shape (n, n_features), into the domain; raise ValueError for NaN, infinity and wrong codes."""
+        """Move rows into the domain; `rows` of shape (n, n_features) is returned itself if nothing moves.
+
+        Raises ValueError for NaN and infinity, and for integers that are not codes.
+        """
 
     def on_grid(self, rows: np.ndarray, shifts: npt.NDArray[np.float64], steps: int) -> np.ndarray:
         """Round numbers within the domain to steps, moved by `shifts` in (0, 1); by default to nothing."""
@@ -270,10 +273,7 @@ class Ball(VectorDomain):
         object.__setattr__(self, "radius", float(self.radius))
 
     def clip(self, rows: Any) -> Clipped:
-        """Scale longer rows to the radius; rows that are longer only by rounding do not count as moved.
-
-        Rows may be a CSR matrix without duplicate entries.
-        """
+        """Scale longer rows (an array or CSR) to the radius; rows longer only by rounding do not count as moved."""
         check_finite_rows(rows)
         factors = shrink_factors(rows, self.radius)
         if not (factors < 1).any():

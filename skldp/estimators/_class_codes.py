@@ -57,8 +57,8 @@ def classes_of(y: np.ndarray, declared: Any) -> np.ndarray:
     """Return declared classes, or codes 0 to K - 1 if y holds all of these and no class, as within an ensemble."""
     classes = declared_values(declared, "classes")
     codes = np.arange(classes.size)
-    names_none = CodeReader(list(classes)).read_all(codes).state.all()
-    return codes if names_none and y.dtype.kind in "iu" and np.array_equal(np.unique(y), codes) else classes
+    is_encoded = y.dtype.kind in "iu" and np.array_equal(np.unique(y), codes)
+    return codes if is_encoded and CodeReader(list(classes)).read_all(codes).state.all() else classes
 
 
 def learnt_values(y):

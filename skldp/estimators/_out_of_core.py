@@ -195,7 +195,7 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         if X.ndim == 2:
             X = X.rechunk({1: -1})
         return dask.array.map_blocks(
-            _release_array,
+            _release_block,
             X,
             *([] if ids is None else [_ids_beside(X, ids)]),
             **common,
@@ -207,7 +207,8 @@ def release_dask(estimator: BaseEstimator, X: Any, *, release_key: FieldKey | No
         people = [] if ids is None else [ids]
         if people and getattr(ids, "npartitions", 0) != X.npartitions:
             raise ValueError(f"ids must be of dask, with the partitions and index of X; got {type(ids).__name__}.")
-        return X.map_partitions(_release_frame, *people, **common, meta=_frame(estimator, X._meta))
+        meta = _like(X._meta, _empty(estimator, X._meta[:0]), estimator)
+        return X.map_partitions(_release_block, *people, **common, meta=meta)
     raise TypeError(f"X must be a dask array or a dask data frame; got {type(X).__name__}.")
 
 
@@ -300,18 +301,20 @@ def _release_into(estimator, X, out, n_rows, key, ids):
     return sum(counts)
 
 
-def _release_array(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
-    # Workers pass empty blocks after a selection, which scikit-learn refuses.
-    if not len(X):
-        return _empty(estimator, X)
-    return _transformed(estimator, np.asarray(X), key, ids if ids is None else np.asarray(ids).reshape(-1))
-
-
-def _release_frame(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
+def _release_block(X, ids=None, *, estimator, key, release):  # noqa: ARG001 -- dask names the task after it
     # Dask matches partitions by position: ids in another order are those of other people.
     if hasattr(ids, "iloc") and not ids.index.equals(X.index):
         raise ValueError("ids must have the index of X in its order; got another one.")
-    return _frame(estimator, X) if not len(X) else _frame(estimator, X, _transformed(estimator, X, key, ids))
+    rows = X if hasattr(X, "iloc") else np.asarray(X)
+    # Workers pass empty blocks after a selection, which scikit-learn refuses.
+    if not len(X):
+        released = _empty(estimator, X)
+    elif key is None:
+        released = estimator.transform(rows)
+    else:
+        keyed = Keyed(key, ids if hasattr(ids, "iloc") else np.asarray(ids).reshape(-1))
+        released = estimator._release_into(rows, None, keyed=keyed)
+    return _like(X, released, estimator)
 
 
 def _empty(estimator, X):
@@ -322,17 +325,9 @@ def _empty(estimator, X):
     return empty
 
 
-def _transformed(estimator, X, key, ids):
-    if key is None:
-        return estimator.transform(X)
-    return estimator._release_into(X, None, keyed=Keyed(key, ids))
-
-
-def _frame(estimator, X, released=None):
-    """Return released rows as a data frame or series like X."""
-    if released is None:
-        released = _empty(estimator, X[:0])
-    if not isinstance(released, np.ndarray):
+def _like(X, released, estimator):
+    """Return released rows as a data frame or series if X is one."""
+    if not hasattr(X, "iloc") or not isinstance(released, np.ndarray):
         return released
     index = X.index[: len(released)]
     if released.ndim == 1:

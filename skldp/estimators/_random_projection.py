@@ -100,9 +100,8 @@ class RandomProjectionPrivatizer(ClassNamePrefixFeaturesOutMixin, LocalTransform
               m = \operatorname{round}\Bigl(\frac{(\omega + \sqrt{\ln(1 / \delta)})^2}{\beta^2}\Bigr),
               \quad \omega = \sqrt{\log_2 d}
 
-    The paper's Lemma 4 applies Gordon's theorem to the set of differences; it holds for the set of their directions,
-    whose width is :math:`\sqrt d` for every open set of vectors. With m as above the theorem's failure probability is
-    :math:`\sqrt \delta`. The guarantee states both.
+    With m as above the failure probability that is proved is :math:`\sqrt \delta` (:ref:`gordon`). The guarantee states
+    both.
 
     A Phi of more than 2^25 numbers is generated block by block in every call.
 

@@ -146,7 +146,6 @@ _BITS_OF_BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).
 
 
 def bits(answers: Answers, n_codes: int) -> npt.NDArray[np.uint8]:
-    """Return the bits of answers, shape (n, n_codes)."""
     in_bytes = answers if answers.ndim == 2 else answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
     return np.unpackbits(in_bytes.reshape(len(answers), -1), axis=1)[:, -n_codes:]
 

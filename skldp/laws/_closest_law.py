@@ -105,7 +105,6 @@ class ClosestLaw(GroupLaw):
 
     @property
     def usual_square(self) -> float:
-        """Mean square of the estimate of one of several uniform numbers."""
         return 1 / 3 + self.across * self.square_radius
 
     @property

@@ -70,12 +70,8 @@ class HashingLaw(CodeLaw):
         return alike * p + (1 - alike) * other
 
     def draw(self, code: int, words: Iterator[int]) -> int:
-        chosen = self.choose(words)
+        chosen = uniform_below(self.n_hashes, words)
         return chosen * self.n_buckets + self.response.draw(self.bucket(chosen, code), words)
-
-    def choose(self, words: Iterator[int]) -> int:
-        """Draw the hash function, numbered from 0."""
-        return uniform_below(self.n_hashes, words)
 
     def bucket(self, chosen: Any, code: Any) -> Any:
         """Return the bucket of a code, or the buckets of integers of one shape."""

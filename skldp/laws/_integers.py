@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -347,6 +348,15 @@ def _text(value: Any) -> Any:
     return value.to_dict() if isinstance(value, IntegerLaw) else str(value)
 
 
+def whole(numbers: Any, most: int) -> bool:
+    """Return whether `numbers` is a tuple of integers of magnitude at most `most`."""
+    return isinstance(numbers, tuple) and all(is_integer(number) and abs(number) <= most for number in numbers)
+
+
+def ascending(numbers: tuple[int, ...]) -> bool:
+    return all(before < after for before, after in pairwise(numbers))
+
+
 def is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
@@ -409,7 +419,7 @@ LAWS = {
     "hadamard": ("_hashing", "HadamardLaw"),
     "bins": ("_numbers", "BinsLaw"),
     "knots": ("_numbers", "KnotsLaw"),
-    "points": ("_points_law", "PointsLaw"),
+    "points": ("_few_answers", "PointsLaw"),
     "sign_and_bits": ("_numbers", "BitsLaw"),
     "signs": ("_numbers", "SignsLaw"),
     "sampled": ("_numbers", "SampledLaw"),

@@ -78,12 +78,10 @@ class LatticeLaw(UnitLaw):
 
     @cached_property
     def step(self) -> float:
-        """Width of a cell."""
         return math.ldexp(1.0, self.step_exponent)
 
     @cached_property
     def total(self) -> int:
-        """Sum of all weights."""
         return self.n_cells * self.base + self.n_inner * self.extra
 
     @cached_property
@@ -180,7 +178,6 @@ def _uniform_below(total: int, noise: Noise, size: int) -> Ints:
 
 
 def bin_edges(points: Floats) -> Floats:
-    """Return the edges of bins that end halfway between points."""
     return np.concatenate([points[:1], (points[1:] + points[:-1]) / 2, points[-1:]])
 
 
@@ -266,7 +263,6 @@ class MixtureLaw(UnitLaw):
 
     @property
     def share(self) -> float:
-        """Chance of the lattice law."""
         return self.lattice_count / TWO_64
 
     @property

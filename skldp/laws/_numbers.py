@@ -9,24 +9,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from skldp._arrays import Bools, Floats, Words
-from skldp._checks import is_integer
 from skldp.laws._categories import ResponseLaw
-from skldp.laws._few_answers import write_signs
+from skldp.laws._few_answers import rounded_uniform, write_signs
 from skldp.laws._integers import (
     MOST_ANSWER_BITS,
     GroupLaw,
     IntegerLaw,
     Noise,
     UnitLaw,
+    ascending,
     rank_of_subset,
     subset_of_rank,
     uniform_subset,
+    whole,
 )
 from skldp.laws._odds import TWO_64, calibration_epsilon, log_ratio, round_up, sum_above
 
@@ -183,21 +183,6 @@ class BitsLaw(UnitLaw):
         return (1 << len(self.flip_counts) - 1) - 1
 
 
-def rounded_uniform(gaps: Floats) -> Floats:
-    """Return the chances of points to which a uniform number is rounded at random, from the gaps between them."""
-    # A point gets half of the length beside it.
-    return np.asarray((np.append(gaps, 0.0) + np.append(0.0, gaps)) / (2 * gaps.sum()))
-
-
-def whole(numbers: Any, most: int) -> bool:
-    """Return whether `numbers` is a tuple of integers of magnitude at most `most`."""
-    return isinstance(numbers, tuple) and all(is_integer(number) and abs(number) <= most for number in numbers)
-
-
-def ascending(numbers: tuple[int, ...]) -> bool:
-    return all(before < after for before, after in pairwise(numbers))
-
-
 _MOST_VALUES = 2**16
 #: Most numbers that a mechanism releases together; an answer of a document has at most MOST_ANSWER_BITS signs.
 MOST_TOGETHER = 100_000
@@ -223,7 +208,7 @@ class SignsLaw(GroupLaw):
     @property
     def ratio(self) -> tuple[int, int]:
         """Probabilities of an agreeing row of signs and of another row, times a common factor."""
-        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        own, other = self._sizes
         return self.agreeing_count * other, (TWO_64 - self.agreeing_count) * own
 
     def draw(self, places: Sequence[float], words: Iterator[int]) -> int:
@@ -275,15 +260,16 @@ class SignsLaw(GroupLaw):
     @cached_property
     def agreement(self) -> Fraction:
         """Mean product of a number's sign and its answer."""
-        own, other = self._n_agreeing, (1 << self.n_values) - self._n_agreeing
+        own, other = self._sizes
         share = Fraction(self.agreeing_count, own) - Fraction(TWO_64 - self.agreeing_count, other)
         # The product of a position's sign and its number's sign sums to this binomial over all agreeing rows, and to
         # its negative over all others.
         return share * math.comb(self.n_values - 1, self.n_values // 2) / TWO_64
 
     @cached_property
-    def _n_agreeing(self) -> int:
-        return n_agreeing(self.n_values)
+    def _sizes(self) -> tuple[int, int]:
+        own = n_agreeing(self.n_values)
+        return own, (1 << self.n_values) - own
 
     def _signs(self, n: int, noise: Noise) -> Bools:
         """Draw where answers disagree with the rounded numbers: uniform in one half or the other, by a coin."""
@@ -317,7 +303,6 @@ def duchi_vector(epsilon: float, n_values: int) -> SignsLaw:
 
 
 def _random_bits(n: int, d: int, noise: Noise) -> Bools:
-    """Draw n rows of d random bits, each row from bytes of its own."""
     return np.unpackbits(noise.words((n, -(-d // 8)), np.uint8), axis=1, count=d).view(np.bool_)
 
 
@@ -346,7 +331,6 @@ class SampledLaw(GroupLaw):
 
     @property
     def version(self) -> int:  # type: ignore[override]
-        """Version of a policy that can have the law of the sampled numbers."""
         return self.of_sampled.version
 
     @cached_property

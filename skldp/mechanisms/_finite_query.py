@@ -16,7 +16,6 @@ from skldp.mechanisms._noise import Noise
 
 
 def read_only(values: np.ndarray) -> np.ndarray:
-    """Make an array read-only and return it."""
     values.flags.writeable = False
     return values
 

@@ -92,7 +92,6 @@ def number_mechanism(epsilon: float, mechanism: str) -> UnitMechanism:
 
 
 def mechanism_names(mechanism: str | tuple[str, ...], domains: Sequence[Domain]) -> tuple[str, ...]:
-    """Return the name of each column's mechanism."""
     if isinstance(mechanism, str):
         return tuple(mechanism if n_categories(domain) is None else "krr" for domain in domains)
     if len(mechanism) != len(domains):

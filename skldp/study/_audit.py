@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from operator import itemgetter
 from typing import Any
 
@@ -187,7 +187,9 @@ def audit_epsilon(
     outputs = _outputs(getattr(release, "transform", release), pair, parts, companion)
 
     n_choose = n_trials // 2
-    name, direction, trials = _choose_event(outputs, coins, n_choose, pair, confidence, delta, scores or {})
+    more = ((name, score(outputs)) for name, score in (scores or {}).items())
+    candidates = chain(more, _candidate_scores(outputs, coins[: n_choose // 2], pair))
+    name, direction, trials = _choose_event(candidates, coins[:n_choose], confidence, delta)
     inside, from_first = trials[n_choose:], coins[n_choose:] == (direction > 0)
     hits, misses = int((inside & from_first).sum()), int((inside & ~from_first).sum())
     lower = float(_lower_bound(hits, misses, int(from_first.sum()), int((~from_first).sum()), confidence, delta))
@@ -311,22 +313,14 @@ def _lower_bound(hits: Any, misses: Any, n_hits: int, n_misses: int, confidence:
 
 
 def _choose_event(
-    outputs: np.ndarray,
-    coins: np.ndarray,
-    n_choose: int,
-    pair: np.ndarray,
-    confidence: float,
-    delta: float,
-    more: Mapping[str, Callable[[np.ndarray], np.ndarray]],
+    scores: Iterable[tuple[str, np.ndarray]], coins: np.ndarray, confidence: float, delta: float
 ) -> tuple[str, int, np.ndarray]:
-    """Return the name, direction and trials of the event with the largest bound on the first `n_choose` trials."""
-    half = n_choose // 2
-    choices = []
-    known = [(name, score(outputs)) for name, score in more.items()]
-    for name, score in [*known, *_candidate_scores(outputs, coins[:half], pair)]:
+    """Return the name, direction and trials of the event with the largest bound on the second half of these coins."""
+    own, choices = slice(len(coins) // 2, len(coins)), []
+    for name, score in scores:
         for direction in (1, -1):
-            from_first = coins[half:n_choose] == (direction > 0)
-            lower, threshold = _best_threshold(direction * score[half:n_choose], from_first, confidence, delta)
+            from_first = coins[own] == (direction > 0)
+            lower, threshold = _best_threshold(direction * score[own], from_first, confidence, delta)
             choices.append((lower, name, direction, direction * score >= threshold))
     return max(choices, key=itemgetter(0))[1:]
 

@@ -142,12 +142,11 @@ def privacy_utility_curve(
     elif has_seed(estimator):
         # Warnings of worker processes are not shown.
         warn("A step of the estimator has a seed; its releases repeat.", SeededNoiseWarning)
-    if isinstance(scoring, str):
-        check_scorer(scoring)
-        score_name = scoring
-    else:
-        default = "accuracy" if is_classifier(estimator) else "score"
-        score_name = default if scoring is None else getattr(scoring, "__name__", "score")
+    if isinstance(scoring, str) and scoring not in (known := get_scorer_names()):
+        near = did_you_mean(scoring, known) or " sklearn.metrics.get_scorer_names() lists them."
+        raise ValueError(f"scoring must be the name of a scorer of scikit-learn; got {scoring!r}.{near}")
+    default = "accuracy" if is_classifier(estimator) and scoring is None else "score"
+    score_name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", default)
     scorer = _FittingScorer(check_scoring(estimator, scoring=scoring), score_name)
     splits = _splits(estimator, X, y, cv)
     models = [clone(estimator).set_params(**dict.fromkeys(names, epsilon)) for epsilon in epsilons]
@@ -185,14 +184,6 @@ def _epsilon_names(estimator: Any, given: str | Iterable[str] | None) -> list[st
             hint = f" Parameters that end with epsilon: {', '.join(ends)}." if ends else did_you_mean(name, known)
             raise ValueError(f"param_name must be a parameter of the estimator; got {name!r}.{hint}")
     return names
-
-
-def check_scorer(name: Any) -> None:
-    """Raise ValueError unless the name is that of a scorer of scikit-learn; the error suggests similar names."""
-    known = get_scorer_names()
-    if name not in known:
-        near = did_you_mean(name, known) or " sklearn.metrics.get_scorer_names() lists them."
-        raise ValueError(f"scoring must be the name of a scorer of scikit-learn; got {name!r}.{near}")
 
 
 def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[_Split]:

@@ -35,12 +35,6 @@ def _axes(ax: Any) -> tuple[Any, Any]:
     return ax, ax.figure
 
 
-def _name_of(frame: Any, mechanisms: list[Any]) -> str | None:
-    """Return the mechanism of a table, or the names of the private steps of a curve."""
-    guarantees = getattr(frame, "guarantees", ())
-    return str(mechanisms[0]) if mechanisms else " and ".join(step for step, _ in guarantees[0]) if guarantees else None
-
-
 class PrivacyUtilityDisplay:
     """Figure of a privacy-utility curve over the exact epsilon.
 
@@ -177,7 +171,8 @@ class PrivacyUtilityDisplay:
         epsilon, mean, std = (table[name][order] for name in ("exact_epsilon", "score_mean", "score_std"))
 
         self.ax_, self.figure_ = _axes(ax)
-        name = _name_of(self.frame, mechanisms) if self.name is None else self.name
+        steps = [step for step, _ in next(iter(getattr(self.frame, "guarantees", ())), ())]
+        name = self.name or " and ".join(map(str, mechanisms or steps)) or None
         drawn = {line.get_label() for line in self.ax_.get_lines()}
         (self.line_,) = self.ax_.plot(epsilon, mean, **({"marker": "o", "label": name} | line_kwargs))
         color = self.line_.get_color()

@@ -158,12 +158,7 @@ def count_records(parts: list[PrivacyGuarantee]) -> CountedTraining:
 
 
 def count_gradients(
-    release: GradientRelease,
-    n_coordinates: int,
-    n_rounds: int,
-    n_clients: int,
-    delta: float,
-    n_sampled: int | None = None,
+    release: GradientRelease, n_coordinates: int, n_rounds: int, n_clients: int, delta: float, n_sampled: int | None
 ) -> CountedTraining:
     """Count the releases of the gradients of `n_sampled` clients, or all, in every round."""
     once, published = release.guarantee, _stated(release.guarantee)

@@ -288,10 +288,8 @@ def _noise_over_signal(epsilon: float, column: Column) -> float:
 
 def _means(request: _Request) -> Recommendation:
     table, epsilon = request.table, request.epsilon
-    numbers = DeclaredTable(table.numbers, None)
-    if not numbers.columns:
+    if not (d := len(table.numbers)):
         raise ValueError("Means need numeric columns; the schema has only categories.")
-    d = len(numbers.columns)
     options = []
     if table.needs_no_encoder:
         _, mechanism, n_sampled = best_mechanism(epsilon, d)
@@ -312,19 +310,14 @@ def _means(request: _Request) -> Recommendation:
 
 
 def _frequencies(request: _Request) -> Recommendation:
-    table = request.table
+    table, epsilon = request.table, request.epsilon
     several = {name: column for name, column in table.categories.items() if len(column.values) > 1}
     if not several:
         raise ValueError("Frequencies need a column with at least two categories; the schema has none.")
     if table.numbers or any(column.missing == "category" for column in table.categories.values()):
-        m, s = _sample(list(table.columns.values()), request.epsilon, "best")
-        release = TablePrivatizer(
-            request.epsilon,
-            schema=table.schema,
-            category_mechanism="best",
-            n_sampled_features="auto",
-            encoding="estimates",
-        )
+        m, s = _sample(list(table.columns.values()), epsilon, "best")
+        settings = {"category_mechanism": "best", "n_sampled_features": "auto", "encoding": "estimates"}
+        release = TablePrivatizer(epsilon, schema=table.schema).set_params(**settings)
         error = _error(request, "best", several, m, s)
         option = RecommendedOption(_named("TablePrivatizer", m, s), error, None, release)
         reason = f"{_OF_VALUES} A frequency is the mean of a released column; other columns are released as well."
@@ -332,14 +325,10 @@ def _frequencies(request: _Request) -> Recommendation:
     categories = [list(column.values) for column in table.columns.values()]
     options = []
     for name in ("best", *CATEGORICAL_MECHANISMS):
-        m, s = _sample(list(several.values()), request.epsilon, name)
+        m, s = _sample(list(several.values()), epsilon, name)
         error = _error(request, name, several, m, s)
-        privatizer = CategoricalPrivatizer(
-            request.epsilon,
-            mechanism=name,  # type: ignore[arg-type]
-            categories=categories,
-            n_sampled_features="auto",
-        )
+        privatizer = CategoricalPrivatizer(epsilon, categories=categories, n_sampled_features="auto")
+        privatizer.set_params(mechanism=name)
         options.append(RecommendedOption(_named(f"CategoricalPrivatizer, {name}", m, s), error, None, privatizer))
     first, *others = options
     ordered = [first, *sorted(others, key=lambda option: option.figure)]

@@ -46,7 +46,7 @@ def test_a_report_of_an_impossible_answer_is_left_out():
     reports, is_valid = [], []
     rng = np.random.default_rng(0)
     n_bytes = policy.n_bytes - 29
-    for number in [0, 0b111, largest, largest + 1, (1 << 8 * n_bytes) - 1, *rng.integers(0, largest, 300).tolist()]:
+    for number in [0b111, largest, largest + 1 + 0b111, *rng.integers(0, largest, 300).tolist()]:
         body = header(bytes.fromhex(policy.sha256)) + rng.bytes(16) + int(number).to_bytes(n_bytes, "big")
         reports.append(body + zlib.crc32(body).to_bytes(4, "big"))
         try:

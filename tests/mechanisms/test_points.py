@@ -9,8 +9,8 @@ from laws import ScriptedNoise, released
 
 from skldp import NumericPrivatizer, policy_from_estimator
 from skldp.client import Policy
+from skldp.laws._few_answers import PointsLaw
 from skldp.laws._integers import law_from_dict
-from skldp.laws._points_law import PointsLaw
 from skldp.mechanisms.numeric import _points
 from skldp.mechanisms.numeric._bounded_features import (
     JOINT_MECHANISMS,

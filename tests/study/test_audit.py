@@ -63,16 +63,16 @@ def test_choosing_and_bounding_on_the_same_trials_would_be_wrong(monkeypatch):
 
     honest = audit._candidate_scores
 
-    choose, coins_of = audit._choose_event, []
+    outputs_of, coins_of = audit._outputs, []
 
-    def with_all_coins(outputs, coins, *others):
-        coins_of.append(coins)
-        return choose(outputs, coins, *others)
+    def with_all_coins(release, pair, calls, companion):
+        coins_of.append(np.concatenate(list(calls)))
+        return outputs_of(release, pair, coins_of[-1:], companion)
 
     def learnt_from_all_trials(outputs, answers, pair):
         return honest(outputs, coins_of[-1], pair)
 
-    monkeypatch.setattr(audit, "_choose_event", with_all_coins)
+    monkeypatch.setattr(audit, "_outputs", with_all_coins)
     monkeypatch.setattr(audit, "_candidate_scores", learnt_from_all_trials)
     runs = 120
     release = independent_of_the_input()

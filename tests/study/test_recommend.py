@@ -264,3 +264,10 @@ def test_the_error_of_frequencies_is_that_of_all_values_of_a_column(fixed_noise)
 def test_what_does_not_fit_is_refused(schema, task, given, message):
     with pytest.raises(ValueError, match=message):
         recommend(schema, task, **({"epsilon": 1.0, "n_people": 100} | given))
+
+
+@pytest.mark.parametrize("task", ["releases", "means", "frequencies"])
+def test_columns_of_an_array_are_named_by_place(task):
+    X = np.array([[0.5, "a"], [0.2, "b"]], dtype=object)
+    for option in recommend({0: (0, 1), 1: ["a", "b"]}, task, 4.0, 100).options:
+        assert len(option.estimator.fit_transform(X)) == 2

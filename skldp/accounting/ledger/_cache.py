@@ -112,7 +112,6 @@ class LedgerCache:
         return nats_of_sums(self._spent[numbers, 2:])
 
     def add_people(self, identities: list[Identity]) -> Ints:
-        """Assign numbers to new people."""
         first = len(self.number_of)
         self.number_of.update(zip(identities, range(first, first + len(identities)), strict=True))
         if len(self.number_of) != first + len(identities):
@@ -157,7 +156,6 @@ class LedgerCache:
         }
 
     def answers_of(self, histories: Iterable[History]) -> list[tuple[list[Query], list[int]]]:
-        """Return histories as lists of queries and outputs."""
         return [([self.queries[number] for number in numbers], outputs) for numbers, outputs in histories]
 
     def add_release(self, release: RecordedRelease, query: Query, chain: str) -> None:

@@ -63,7 +63,6 @@ class KeptRows:
         return AESGCM(hmac.digest(self.key.encode(), b"released rows", "sha256"))
 
     def seal(self, positions: Sequence[int] | Positions) -> list[str]:
-        """Encrypt the row of each person."""
         sealed = []
         for position in map(int, positions):
             # Random nonces are safe because each key encrypts one call, which is committed once.

@@ -155,7 +155,6 @@ def locked(
 
 
 def _acquire(held: list[int], path: str, name: str, flags: int, write: bool, until: float) -> None:
-    """Open the lock file and wait for its lock."""
     while True:
         held.append(os.open(lock_file_of(path), flags, 0o600))
         descriptor = held[0]

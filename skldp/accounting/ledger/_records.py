@@ -165,7 +165,6 @@ class RecordedRelease:
 
 
 def insert(connection: Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Append rows of the same columns to a table."""
     if rows:
         columns, values = ", ".join(rows[0]), ", ".join(f":{name}" for name in rows[0])
         connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({values})", rows)
@@ -215,7 +214,6 @@ def _check_answer(query: Any, output: Any) -> None:
 
 
 def recorded_history(connection: Connection, person: int, until: int) -> History:
-    """Return one person's query numbers and outputs, up to a release."""
     rows = timed_history(connection, person, until)
     return [query for _, _, query, _ in rows], [output for _, _, _, output in rows]
 
@@ -262,14 +260,12 @@ def recorded_call(connection: Connection, tenant: str, mark: str) -> tuple[int, 
 
 
 def who_answered(connection: Connection, release: int) -> Ints:
-    """Return the numbers of the people in a release."""
     with damage():
         rows = connection.execute(_ANSWERED, {"release": release}).fetchall()
         return np.array(rows, dtype=np.int64).reshape(-1)
 
 
 def recorded_rows(connection: Connection, release: int) -> dict[int, str]:
-    """Return the encrypted rows of a release, by person number."""
     with damage():
         return dict(connection.execute(_KEPT, {"release": release}).fetchall())
 
@@ -315,5 +311,4 @@ def erase_rows(connection: Connection, erased: Sequence[Erased], erasure: int) -
 
 
 def hash_of_erased(rows: Sequence[tuple[int, int, str]]) -> str:
-    """Return the hash of erased rows, for the chain."""
     return hashlib.sha256(json.dumps([list(row) for row in rows]).encode("ascii")).hexdigest()

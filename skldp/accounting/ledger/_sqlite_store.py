@@ -36,7 +36,6 @@ _ERASED = {
 
 
 def _create_statements() -> Iterator[str]:
-    """Yield the statements that create an empty ledger."""
     for table, columns in TABLES.items():
         # SQLite uses the rowid as key only for the type name INTEGER.
         shape = columns.replace("BIGINT", "INTEGER")

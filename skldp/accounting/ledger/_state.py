@@ -79,7 +79,6 @@ def _checked_bounds(bounds: Any) -> list[Any] | dict[str, Any]:
 
 
 def declared_bounds(stored: Any) -> tuple[Any, Any] | Domain | None:
-    """Return the declared domain of a stored setting."""
     if isinstance(stored, dict):
         with damage():
             return domain_from_json(json.dumps(stored))
@@ -111,7 +110,6 @@ class LedgerState:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all records that were read."""
         self.cache = LedgerCache()
         self.certified: dict[Fingerprint, tuple[float, float]] = {}
 

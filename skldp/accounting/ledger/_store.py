@@ -188,7 +188,6 @@ class LedgerStore(ABC):
             )
 
     def _add_settings(self, connection: Connection, wanted: dict[str, Any]) -> None:
-        """Write missing settings within a transaction."""
         new = {name: value for name, value in wanted.items() if name not in self.settings}
         insert(connection, "settings", sealed_rows(self.settings["token"], new))
         self.settings, self._setting_rows = self.settings | new, []
@@ -242,7 +241,6 @@ def sealed_rows(token: str, settings: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def write_first_settings(connection: Connection, settings: dict[str, Any]) -> None:
-    """Write the settings of a new ledger, with a new token."""
     token = secrets.token_hex(16)
     insert(connection, "settings", sealed_rows(token, {"token": token, **settings}))
 
@@ -271,6 +269,5 @@ def never_close(connection: Any) -> None:
 
 
 def last_head(connection: Connection) -> Head:
-    """Return the last release and its chain."""
     row = connection.execute(_LAST).fetchone()
     return EMPTY if row is None else Head(*row)

@@ -135,16 +135,6 @@ def _doubtful(unclear: Bools, words: Words) -> list[int]:
     return np.flatnonzero(unclear | (words < _LEAST_DOUBLE)).tolist()
 
 
-def _bits(i: int, words: Words, further: dict[int, int]) -> tuple[int, int]:
-    """Return all bits of the i-th U that are known, and how many."""
-    leading = int(words[i]) >> 1
-    return (leading << 64 | further[i], 127) if i in further else (leading, 63)
-
-
-def _of_one(noise: Noise, i: int, words: Words) -> Noise:
-    return noise.at(np.array([i]), words.size)
-
-
 def _signed_geometric(words: Words, scale: int, noise: Noise) -> Ints:
     """Return floor(-scale ln U), negated where a word is odd."""
     value, further = _log_uniform(words, noise)
@@ -155,7 +145,7 @@ def _signed_geometric(words: Words, scale: int, noise: Noise) -> Ints:
     value -= 0.5
     np.abs(value, out=value)
     for i in _doubtful(value > 0.5 - scale * _LOG_ERROR, words):
-        magnitude[i] = _settle(*_bits(i, words, further), _of_one(noise, i, words), partial(_same_floor, scale=scale))
+        magnitude[i] = _settle(i, words, further, noise, partial(_same_floor, scale=scale))
     # -1 for odd words: negation without a branch, m xor -1 being -m - 1.
     sign = (words & np.uint64(1)).view(np.int64)
     np.negative(sign, out=sign)
@@ -179,14 +169,21 @@ def _accepted(proposed: Ints, sigma: int, noise: Noise) -> Bools:
     cost *= _LOG_ERROR
     for i in _doubtful(np.abs(value) < cost, words):
         decide = partial(_same_side, numerator=(abs(int(proposed[i])) - sigma) ** 2, denominator=2 * sigma**2)
-        kept[i] = _settle(*_bits(i, words, further), _of_one(noise, i, words), decide)
+        kept[i] = _settle(i, words, further, noise, decide)
     return kept
 
 
 def _settle(
-    leading: int, n_bits: int, noise: Noise, decide: Callable[[decimal.Decimal, decimal.Decimal], int | None]
+    i: int,
+    words: Words,
+    further: dict[int, int],
+    noise: Noise,
+    decide: Callable[[decimal.Decimal, decimal.Decimal], int | None],
 ) -> int:
-    """Extend the leading bits of U until `decide`, given certified bounds of -ln U, has an answer."""
+    """Extend the known bits of the i-th U until `decide`, given certified bounds of -ln U, has an answer."""
+    stream, leading, n_bits = noise.at(np.array([i]), words.size), int(words[i]) >> 1, 63
+    if i in further:
+        leading, n_bits = leading << 64 | further[i], 127
     while True:
         with decimal.localcontext() as context:
             context.prec = 40 + n_bits // 3
@@ -199,7 +196,7 @@ def _settle(
                 answer = decide(low, high)
                 if answer is not None:
                     return answer
-        leading = (leading << 64) | int(noise.words(1)[0])
+        leading = (leading << 64) | int(stream.words(1)[0])
         n_bits += 64
 
 

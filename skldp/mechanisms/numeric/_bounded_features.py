@@ -97,7 +97,6 @@ class BoundedFeatures(SampledFeatures):
 
     @property
     def radius(self) -> Floats:
-        """Half the width of each feature's bounds."""
         return self.domain.radius
 
     @property

@@ -26,11 +26,10 @@ from skldp._arrays import Floats, Ints
 from skldp._checks import check_epsilon
 from skldp.domains._domain import Box
 from skldp.laws._categories import ResponseLaw
-from skldp.laws._few_answers import duchi
+from skldp.laws._few_answers import PointsLaw, duchi
 from skldp.laws._integers import IntegerLaw
 from skldp.laws._numbers import PLACES, BinsLaw, KnotsLaw
 from skldp.laws._odds import TWO_64
-from skldp.laws._points_law import PointsLaw
 from skldp.mechanisms._guarantee import PrivacyGuarantee
 from skldp.mechanisms._noise import Noise
 from skldp.mechanisms._rows import RowMechanism, Workspace
@@ -353,7 +352,6 @@ class ResponseOnBins(RowMechanism):
 
     @cached_property
     def answers(self) -> Floats:
-        """Possible releases, ascending."""
         return self._of_unit(self.unit_bins.answers)
 
     @cached_property

@@ -262,7 +262,6 @@ class RandomProjection:
 
     @property
     def kept(self) -> bool:
-        """True if the matrix is held in memory."""
         return self.has_sparse_columns or self.n_features * self.n_components <= _KEPT
 
     @property
