@@ -64,11 +64,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skldp"
 html_static_path = ["_static"]
 html_css_files = ["skldp.css"]
+html_js_files = ["skldp.js"]
 html_logo = html_favicon = "_static/mark.svg"
 html_theme_options = {
     "logo": {"text": "skldp"},
     "navbar_persistent": ["search-button"],
-    "collapse_navigation": True,
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 8,
