@@ -296,8 +296,11 @@ class Protocol(ABC):
                 self.steps[name].miss(self)
             self._state["step"] += 1
             return self.task
-        except BaseException:
+        except BaseException as error:
             self._state = before
+            if isinstance(error, np.linalg.LinAlgError):
+                message = "Reports must have sums from which a model can be estimated; got some that no people make."
+                raise ValueError(message) from None
             raise
 
     @property

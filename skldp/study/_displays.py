@@ -112,6 +112,7 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         display : PrivacyUtilityDisplay
+            The figure, drawn.
         """
         # Fail before the fits, which may take long.
         require("matplotlib.pyplot")
