@@ -50,7 +50,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : classifier
         Fitted on randomized labels.
-    label_mechanism_ : the fitted mechanism
+    label_mechanism_ : LabelRR or LabelLaplace
+        Fitted mechanism.
     classes_ : ndarray of shape (n_classes,), or list of such
         All classes of the mechanism, including those that no randomized label has.
     privacy_guarantee_ : PrivacyGuarantee
