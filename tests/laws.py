@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
+from skldp.laws._categories import SubsetLaw, UnaryLaw
 from skldp.laws._hashing import HashingLaw
 from skldp.laws._numbers import n_agreeing
 from skldp.mechanisms._noise import Noise
@@ -212,6 +213,22 @@ def code_law(law, code):
         one = law.ones[code >> (law.n_bits - 1 - place) & 1, place]
         chances = (chances[:, None] * [1 - one, one]).reshape(-1)
     return chances
+
+
+def log_likelihood(mechanism, released, codes):
+    """Logarithm of the probability of each release of a category given each code; bits may be numbers."""
+    law = mechanism.law
+    if not isinstance(law, UnaryLaw | SubsetLaw):
+        return mechanism.log_likelihood(released, codes)
+    bits, own = np.asarray(released), np.asarray(codes)[:, None] == np.arange(law.n_codes)
+    bits = (bits if bits.ndim == 2 else bits[:, None] >> np.arange(law.n_codes)[::-1] & 1).astype(bool)
+    if isinstance(law, UnaryLaw):
+        ones = np.where(own, *law.support)
+        return np.log(np.where(bits, ones, 1 - ones)).sum(axis=1)
+    kinds = (law.own_count, law.set_size - 1), (law.miss_count, law.set_size)
+    held, missed = (count / 2**64 / math.comb(law.n_codes - 1, size) for count, size in kinds)
+    of_sets = np.log(np.where((bits & own).any(axis=1), held, missed))
+    return np.where(bits.sum(axis=1) == law.set_size, of_sets, -math.inf)
 
 
 class Reports:

@@ -143,8 +143,10 @@ def rich_table(
     rows: Iterable[Iterable[str]],
     bold: Iterable[tuple[int, int]] = (),
     ends: Iterable[int] = (),
+    *,
+    folded: bool = False,
 ) -> "Table":
-    """Return a table of plain text for a terminal."""
+    """Return a table of plain text for a terminal; cells are folded, or on one line but for the first."""
     from rich.table import Table
     from rich.text import Text
 
@@ -156,7 +158,10 @@ def rich_table(
         too_long = j and len(names[j]) > max((len(printable(row[j])) for row in cells_of), default=0)
         heading = names[j].replace(" ", "\n") if too_long else names[j]
         # Long names are folded: an ellipsis would make bitrand and bitrand-exact equal.
-        table.add_column(heading, justify="right" if j else "left", no_wrap=j > 0, overflow="ellipsis" if j else "fold")
+        how: dict[str, Any] = {"overflow": "fold"}
+        if j and not folded:
+            how = {"overflow": "ellipsis", "justify": "right", "no_wrap": True}
+        table.add_column(heading, **how)
     for i, row in enumerate(cells_of):
         cells = [Text(printable(row[j]), style="bold" if (i, j) in bold else "") for j in shown]
         table.add_row(*cells, end_section=i in ends)

@@ -8,11 +8,9 @@ import typer
 
 from skldp.cli import _names
 from skldp.cli import _options as options
-from skldp.cli._options import keep_inputs, made_up_row, output_option, printable
+from skldp.cli._options import keep_inputs, made_up_row, output_option, printable, rich_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from skldp.domains._column import Column
 
 policy = typer.Typer(rich_markup_mode=None)
@@ -23,7 +21,7 @@ _MOST_SHOWN = 4
 @policy.command(
     epilog=_names.epilog(
         'skldp policy new people.json --purpose "health survey" -o policy.json',
-        'skldp policy new people.json --purpose "health survey" -o policy.json --sampled auto --mechanism square_wave',
+        'skldp policy new people.json --purpose "health survey" -o policy.json --sampled auto',
     )
 )
 def new(
@@ -110,9 +108,9 @@ def show(file: options.PolicyFile) -> None:
     policy = Policy.load(file)
     # Texts of the policy stay in table cells: they must not look like lines of this command.
     console = Console(highlight=False, markup=False)
-    console.print(_cells(["purpose"], [[policy.purpose]]))
+    console.print(rich_table(["purpose"], [[policy.purpose]], folded=True))
     rows = [[one.name, _values(one), one.law.name, f"{one.epsilon:.4g}", estimates_of(one)] for one in policy.fields]
-    console.print(_cells(["field", "values", "law", "epsilon", "gives"], rows))
+    console.print(rich_table(["field", "values", "law", "epsilon", "gives"], rows, folded=True))
     if policy.memo == "permanent":
         typer.echo("permanent: the same record gives the same report again")
     if policy.n_sampled is not None:
@@ -178,19 +176,6 @@ def check(
     if most is not None and not policy.epsilon <= most:
         raise ValueError(f"The epsilon of the policy must be at most {most:g}; got {policy.epsilon:.6g}.")
     typer.echo(f"valid: epsilon {policy.epsilon:.6g} a record, from the integers of {len(policy.fields)} fields")
-
-
-def _cells(headings: list[str], rows: list[list[str]]) -> "Table":
-    """Return a table whose cells are folded, never cut."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table()
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -67,6 +67,8 @@ def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2, *, inte
         Epsilon of a report (natural log).
     n_classes : int, default=2
         Number of classes; a regression counts as two.
+    intervals : bool, default=False
+        Whether the coefficients need intervals.
 
     Examples
     --------
@@ -294,8 +296,11 @@ class Protocol(ABC):
                 self.steps[name].miss(self)
             self._state["step"] += 1
             return self.task
-        except BaseException:
+        except BaseException as error:
             self._state = before
+            if isinstance(error, np.linalg.LinAlgError):
+                message = "Reports must have sums from which a model can be estimated; got some that no people make."
+                raise ValueError(message) from None
             raise
 
     @property

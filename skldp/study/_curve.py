@@ -160,8 +160,14 @@ def privacy_utility_curve(
     baselines = [constant, *([] if clean_estimator is None else [clean_estimator])]
     jobs = [(model, split, True) for model in models for _ in range(n_repeats) for split in splits]
     jobs += [(model, split, False) for model in baselines for split in splits]
-    outcomes, n = _run(validate, jobs, n_jobs, seed, verbose), len(splits)
-    size = n * n_repeats
+    seeds: list[int | None] = [None] * len(jobs)
+    if seed is not None:
+        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
+    # The baselines come last in the jobs, and first in time: they are fast, and may fail.
+    calls = (delayed(_fit_one)(validate, *job, own) for job, own in reversed(list(zip(jobs, seeds, strict=True))))
+    line = Progress(verbose if isinstance(verbose, str) else "fits", len(jobs), show=bool(verbose))
+    outcomes = list(line.track(Parallel(n_jobs=n_jobs, return_as="generator")(calls)))[::-1]
+    n, size = len(splits), len(splits) * n_repeats
     groups = [outcomes[start : start + size] for start in range(0, size * len(epsilons), size)]
     # The guarantee may differ between folds (learnt classes): the worst one is reported.
     steps = tuple(max(found, key=attrgetter("exact_epsilon")).steps for found in groups)
@@ -203,22 +209,6 @@ class _Outcome:
     exact_epsilon: float = math.inf
     delta: float = 0.0
     steps: _Steps = ()
-
-
-def _run(
-    validate: Callable[..., dict[str, Any]],
-    jobs: list[tuple[Any, _Split, bool]],
-    n_jobs: int | None,
-    seed: int | None,
-    verbose: bool | str,
-) -> list[_Outcome]:
-    seeds: list[int | None] = [None] * len(jobs)
-    if seed is not None:
-        seeds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(len(jobs))]
-    # The baselines come last in the jobs, and first in time: they are fast, and may fail.
-    calls = (delayed(_fit_one)(validate, *job, own) for job, own in reversed(list(zip(jobs, seeds, strict=True))))
-    line = Progress(verbose if isinstance(verbose, str) else "fits", len(jobs), show=bool(verbose))
-    return list(line.track(Parallel(n_jobs=n_jobs, return_as="generator")(calls)))[::-1]
 
 
 def _fit_one(
@@ -373,8 +363,6 @@ def has_seed(estimator: Any) -> bool:
 
 def stated_together(steps: Iterable[tuple[str, PrivacyGuarantee]]) -> float | None:
     """Sum the stated epsilons of steps, over the declared diameter for epsilons per unit of distance; None of none."""
-    parts: list[Any] = []
-    for _, one in steps:
-        times = one.diameter if one.unit == "distance" else 1.0
-        parts.append(None if one.stated is None or times is None else one.stated * times)
-    return sum(parts, 0.0) if parts and None not in parts else None
+    parts = [(one.stated, one.diameter if one.unit == "distance" else 1.0) for _, one in steps]
+    known = [stated * times for stated, times in parts if stated is not None and times is not None]
+    return sum(known, 0.0) if known and len(known) == len(parts) else None

@@ -133,7 +133,7 @@ def load_study_data(
     ):
         check_choice(name, given, known, StudyInputError)
     path, by_column = Path(source), read_study_schema(schema)
-    problems: list[str] = []
+    transformed = task, folds, target_transform, target_bounds
     if str(source) in BUNDLED:
         if columns is not None or by_column or form != USUAL:
             raise StudyInputError(f"--columns, --schema and formats are for tables, {TABLE_FILES}; got {source}.")
@@ -141,47 +141,42 @@ def load_study_data(
             raise StudyInputError(f"--target is for files; {source} has its own; got {target!r}.")
         loader, published, of_target = BUNDLED[str(source)]
         bunch = loader()
-        name, X, y = str(source), bunch.data, bunch.target
-        names = [str(feature) for feature in bunch.feature_names]
-        found_bounds = published if bounds is None else bounds
-    else:
-        if not is_table_file(path):
-            raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file; got {path}.")
-        needed = [] if target is None else [str(target)]
-        wanted = None if columns is None or target is None else [*columns, *needed]
-        name, frame = path.name, read_table(path, columns=wanted, needed=needed, declared=by_column, form=form)
-        column = by_column.pop(str(target), None)
-        y, frame = _split(name, frame, target, column, form)
-        declared, found, problems = table_columns(name, frame, by_column, count_unknown=count_unknown, form=form)
-        names = [column for column, own in declared.items() if own is None]
-        of_target, found_bounds = None, bounds
-        with _noted(problems):
-            of_target = _target_bounds(str(target), bounds, column)
-        task = TASKS[0] if task == "auto" and column is not None and column.has_codes else task
-        if names and bounds is None:
-            only = "" if len(names) == frame.shape[1] else f" for {some_names(names)}"
-            problems.append(
-                f"{name} needs --bounds low,high, or a CSV file of column,low,high{only}: bounds are declared from "
-                "public knowledge and never learnt from the data."
-            )
-    of_target = of_target if target_bounds is None else target_bounds
+        names = tuple(map(str, bunch.feature_names))
+        y, ends = _target(str(source), bunch.target, of_target, *transformed)
+        low, high = _bounds(published if bounds is None else bounds, list(names))
+        kind = "published bounds" if bounds is None else "declared bounds"
+        return StudyData(str(source), bunch.data, y, names, low, high, kind, ends)
+    if not is_table_file(path):
+        raise StudyInputError(f"Data must be one of {', '.join(BUNDLED)} or a {TABLE_FILES} file; got {path}.")
+    needed = [] if target is None else [str(target)]
+    wanted = None if columns is None or target is None else [*columns, *needed]
+    name, frame = path.name, read_table(path, columns=wanted, needed=needed, declared=by_column, form=form)
+    column = by_column.pop(str(target), None)
+    y, frame = _split(name, frame, target, column, form)
+    declared, found, problems = table_columns(name, frame, by_column, count_unknown=count_unknown, form=form)
+    without = [own for own, known in declared.items() if known is None]
+    of_target, low, high = None, np.empty(0), np.empty(0)
     with _noted(problems):
-        y, ends = _target(name, y, task, folds, of_target, target_transform, target_bounds is not None)
-    low = high = np.empty(0)
+        of_target = _target_bounds(str(target), bounds, column)
+    if without and bounds is None:
+        only = "" if len(without) == frame.shape[1] else f" for {some_names(without)}"
+        problems.append(
+            f"{name} needs --bounds low,high, or a CSV file of column,low,high{only}: bounds are declared from "
+            "public knowledge and never learnt from the data."
+        )
+    if task == "auto" and column is not None and column.has_codes:
+        transformed = TASKS[0], *transformed[1:]
     with _noted(problems):
-        if names and found_bounds is not None:
-            low, high = _bounds(found_bounds, names)
+        y, ends = _target(name, y, of_target, *transformed)
+    with _noted(problems):
+        if without and bounds is not None:
+            low, high = _bounds(bounds, without)
     if problems:
         raise StudyInputError(" ".join(dict.fromkeys(problems)))
-    if str(source) in BUNDLED:
-        source_of_bounds = "published bounds" if bounds is None else "declared bounds"
-        return StudyData(name, X, y, tuple(names), low, high, source_of_bounds, ends)
-    numbers = dict(zip(names, map(Column, low.tolist(), high.tolist()), strict=True))
+    numbers = dict(zip(without, map(Column, low.tolist(), high.tolist()), strict=True))
     filling = "middle" if count_unknown else "refuse"
-    columns_of_file = {
-        own: column or replace(numbers[own], name=own, missing=filling) for own, column in declared.items()
-    }
-    features = features_of(name, frame, columns_of_file, count_unknown=count_unknown)
+    of_file = {own: known or replace(numbers[own], name=own, missing=filling) for own, known in declared.items()}
+    features = features_of(name, frame, of_file, count_unknown=count_unknown)
     return StudyData(name=name, y=y, found=found, **features, bounds_source="declared bounds", target_bounds=ends)
 
 
@@ -195,9 +190,9 @@ def _noted(problems: list[str]) -> Iterator[None]:
 
 
 def _target(
-    name: str, y: np.ndarray, task: str, folds: int, bounds: Any, transform: str, given: bool
+    name: str, y: np.ndarray, known: Any, task: str, folds: int, transform: str, bounds: Any
 ) -> tuple[np.ndarray, tuple[float, float] | None]:
-    """Return the target and, of a regression, its bounds."""
+    """Return the target and, of a regression, its bounds: given ones, or those `known`."""
     if len(y) < folds:
         raise StudyInputError(f"{name} has {len(y)} row{'s' * (len(y) > 1)}, fewer than the {folds} folds.")
     is_numeric = y.dtype.kind in "iuf"
@@ -205,8 +200,8 @@ def _target(
         has_fractions = y.dtype.kind == "f" and bool((y != np.rint(y)).any())
         task = TASKS[is_numeric and (has_fractions or len(np.unique(y)) > _MOST_CLASSES)]
     if task == TASKS[0]:
-        if given or transform != "none":
-            what = "--target-bounds" if given else "--target-transform"
+        if bounds is not None or transform != "none":
+            what = "--target-transform" if bounds is None else "--target-bounds"
             raise StudyInputError(f"{what} is for a target of numbers; that of {name} holds classes.")
         _check_classes(name, y, folds)
         return y, None
@@ -214,7 +209,7 @@ def _target(
         raise StudyInputError(f"The target of {name} must hold finite numbers for a regression.")
     if len(np.unique(y)) < 2:
         raise StudyInputError(f"The target of {name} holds one number only.")
-    y = y.astype(np.float64)
+    y, bounds = y.astype(np.float64), known if bounds is None else bounds
     if bounds is None:
         raise StudyInputError(
             f"The target of {name} holds numbers: a regression, which needs --target-bounds low,high, declared from "

@@ -95,7 +95,9 @@ class PrivacyUtilityDisplay:
         estimator : estimator
             Private estimator, as for :func:`privacy_utility_curve`.
         X : array-like of shape (n_samples, n_features)
+            Rows before any release.
         y : array-like of shape (n_samples,)
+            True labels or targets.
         name : str, default=None
             Name in the legend. None takes the classes of the private steps.
         ax : matplotlib Axes, default=None
@@ -110,6 +112,7 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         display : PrivacyUtilityDisplay
+            The figure, drawn.
         """
         # Fail before the fits, which may take long.
         require("matplotlib.pyplot")

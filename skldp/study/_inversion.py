@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from skldp._checks import check_between, check_fraction, check_integer
+from skldp._checks import check_fraction, check_integer
 from skldp._reading import is_missing
 from skldp.estimators._schema import columns_of
 from skldp.exceptions import SeededNoiseWarning
@@ -306,10 +306,6 @@ def _attack(name: str, guess: npt.NDArray[np.int64], chosen: npt.NDArray[np.int6
 def inversion_bound(epsilon: float, n_candidates: int, *, delta: float = 0.0) -> float:
     """Bound the mean success p_x on k candidates, (e^eps + (k - 1) delta) / (e^eps + k - 1), rounded up."""
     # x is named for every other candidate with a probability of at least e^-eps (p_x - delta); all names sum to 1.
-    check_between("epsilon", epsilon, 0, math.inf)
-    check_integer("n_candidates", n_candidates, least=2)
-    if delta != 0:
-        check_fraction("delta", delta)
     others = (n_candidates - 1) * math.exp(-epsilon)
     return min(1.0, (1 + others * delta) / (1 + others) * (1 + _ROUNDING))
 

@@ -251,7 +251,6 @@ def _places(
         got = ", ".join(map(repr, unknown[:4]))
         raise StudyInputError(f"{path.name} must have the column {got}; it has {n}{row}.{meant}{hint}")
     places = [place for place, name in enumerate(names) if wanted is None or name in wanted]
-    first: dict[str, int] = {}
     for place in places:
         name = names[place]
         if not name:
@@ -259,12 +258,11 @@ def _places(
                 f"Column {place + 1} of {path.name} has no name, as row numbers of pandas: write the file without "
                 f"them (index=False), or name the columns to read by --columns.{hint}"
             )
-        if name in first:
+        if (first := names.index(name)) < place:
             raise StudyInputError(
-                f"A column that is read must be in {path.name} once; got columns {first[name] + 1} and {place + 1} of "
+                f"A column that is read must be in {path.name} once; got columns {first + 1} and {place + 1} of "
                 "one name."
             )
-        first[name] = place
     return places
 
 

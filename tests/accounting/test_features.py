@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from accounting.ledgers import linear
 from accounting.released import rr
+from laws import log_likelihood
 
 from skldp import PrivacyLedger
 from skldp.accounting import RegressionQuery, realized_loss
@@ -129,7 +130,7 @@ def test_a_mixed_history_is_enumerated():
         for law, entry in zip(labels, history[5:], strict=True):
             output = entry["output"]
             told = [[output]] if law is labels[0] else [[output >> code & 1 for code in codes]]
-            of_code += [float(np.ravel(law.log_likelihood(told[0], [code]))[0]) for code in codes]
+            of_code += [float(np.ravel(log_likelihood(law, told, [code]))[0]) for code in codes]
         exact.append(max(np.add.outer(of_x, of_code).ravel()) - min(np.add.outer(of_x, of_code).ravel()))
         certified.append(loss)
         full.append(sum(entry["query"].epsilon for entry in history))

@@ -1,10 +1,8 @@
 """Scores of answers: their mean under the exact law is what they are said to score, between the ends that are said."""
 
-import itertools
-
 import numpy as np
 import pytest
-from laws import Reports, hadamard, hashing
+from laws import hadamard, hashing, log_likelihood
 
 from skldp.collection._answer_scores import (
     CellScores,
@@ -105,18 +103,9 @@ CODES = [
 
 
 def code_chances(law, code, mechanism):
-    """The exact law of the answers to a code, by the mechanism for tables where that has one of its reports."""
-    if isinstance(mechanism, Reports):
-        return np.exp(mechanism.log_likelihood(np.arange(law.n_answers), code))
-    if isinstance(mechanism, SubsetSelection):
-        rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))
-        return np.exp(mechanism.log_likelihood(rows, np.full(len(rows), code)))
-    if law.name == "randomized_response":
-        other = law.other_count / 2**64
-        return np.where(np.arange(law.n_codes) == code, 1 - (law.n_codes - 1) * other, other)
-    own = np.array([(law.own_count if i == code else law.other_count) / 2**64 for i in range(law.n_codes)])
-    rows = np.array(list(itertools.product([0, 1], repeat=law.n_codes)))
-    return np.where(rows, own, 1 - own).prod(axis=1)
+    """The exact law of the answers to a code."""
+    answers = np.arange(law.n_answers)
+    return np.exp(log_likelihood(mechanism, answers, np.full(len(answers), code)))
 
 
 @pytest.mark.parametrize("mechanism", CODES, ids=repr)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import hadamard, hashing
+from laws import hadamard, hashing, log_likelihood
 
 from skldp import Collector
 from skldp.client import Field, Policy
@@ -25,11 +25,8 @@ MECHANISMS = [
 def test_the_mean_score_of_a_code_is_1_for_its_own_and_0_for_all_others(mechanism):
     law = mechanism.integer_law
     answers = np.array([one for one in range(law.n_answers) if law.is_answer(one)], dtype=np.uint16)
-    reports = answers
-    if isinstance(mechanism, SubsetSelection):
-        reports = np.array([[int(bit) for bit in f"{one:0{N_CODES}b}"] for one in answers.tolist()])
     chances = np.array(
-        [np.exp(mechanism.log_likelihood(reports, np.full(len(answers), code))) for code in range(N_CODES)]
+        [np.exp(log_likelihood(mechanism, answers, np.full(len(answers), code))) for code in range(N_CODES)]
     )
     scores = CodeScores(law)
     each = np.array([scores.scores(answers, code) for code in range(N_CODES)])

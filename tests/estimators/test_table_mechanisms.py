@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from laws import THRESHOLD, chi_square_pvalue
+from laws import THRESHOLD, chi_square_pvalue, log_likelihood
 from sklearn.base import clone
 
 from skldp import TablePrivatizer
@@ -147,7 +147,7 @@ def test_estimates_have_no_bias(mechanism):
         answers, chances = np.arange(3.0)[:, None], law.flip_matrix
     else:
         answers = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
-        chances = np.exp([law.log_likelihood(answers, [code]) for code in range(3)])
+        chances = np.exp([log_likelihood(law, answers, [code]) for code in range(3)])
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     np.testing.assert_allclose(chances @ as_estimates(answers, record, columns), np.eye(3), atol=1e-9)
     assert set(np.unique(as_one_hot(answers, record, columns))) == {0, 1}

@@ -107,13 +107,6 @@ class UnaryEncoding(OneHotMechanism):
     def report_bits(self) -> int:
         return self.n_classes
 
-    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """Return the natural log of the probability of each released row of bits given each true code."""
-        ones = self.output_law(codes)
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.where(np.asarray(released, dtype=bool), ones, 1 - ones))
-        return np.asarray(logs.sum(axis=-1))
-
 
 @dataclass(frozen=True)
 class OneHotRandomizedResponse(OneHotMechanism):
@@ -143,18 +136,6 @@ class SubsetSelection(OneHotMechanism):
 
     def _law_of(self, count: int) -> CodeLaw:
         return SubsetLaw(self.n_classes, self.set_size, count)
-
-    def log_likelihood(self, released: npt.ArrayLike, codes: npt.ArrayLike) -> Floats:
-        """Return the natural log of the probability of each released row of bits given each true code."""
-        members, (k, w) = np.asarray(released, dtype=bool), (self.n_classes, self.set_size)
-        miss = self._count if k > 1 else 0
-        held, missed = (
-            math.log(count) - math.log(TWO_64) - math.log(math.comb(k - 1, size)) if count else -math.inf
-            for count, size in ((TWO_64 - miss, w - 1), (miss, w))
-        )
-        own = self._inside(codes).reshape(-1, 1) == np.arange(k)
-        logs = np.where((members & own).any(axis=-1), held, missed)
-        return np.asarray(np.where(members.sum(axis=-1) == w, logs, -math.inf))
 
 
 @dataclass(frozen=True)
