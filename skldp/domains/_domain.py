@@ -151,6 +151,8 @@ class Box(Domain):
             raise ValueError("low and high must be finite numbers of equal length, with low < high; got others.")
         for name, end in zip(("low", "high"), few, strict=True):
             object.__setattr__(self, name, tuple(end.tolist()) * (low.size // end.size))
+        if all(end.size == 1 for end in few):
+            vars(self)["shared"] = (self.low[0], self.high[0])
 
     @classmethod
     def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> "Box":
@@ -176,7 +178,7 @@ class Box(Domain):
         low, high = (np.full(self.n_features, end) for end in self.shared)
         return low, high
 
-    @property
+    @cached_property
     def extent(self) -> float:
         """The largest magnitude."""
         return max(map(abs, self.shared)) if self.shared else float(np.abs(self.ends).max())

@@ -157,7 +157,8 @@ def _from_ends(bounds: Any, n_features: int, name: str, of: str) -> tuple[np.nda
             f"{name} must be at most {_MAX_MAGNITUDE:.0e} in magnitude and at least {1 / _MAX_MAGNITUDE:.0e} apart; "
             f"got {bounds!r}."
         )
-    return np.full(n_features, low), np.full(n_features, high)
+    # A number for a million features takes no memory.
+    return np.broadcast_to(low, n_features), np.broadcast_to(high, n_features)
 
 
 def _end(given: Any, n_features: int) -> np.ndarray | None:

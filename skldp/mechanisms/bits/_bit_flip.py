@@ -279,15 +279,10 @@ class BitFlip(BitFeatures):
             return frozenset()
         return frozenset(kind for kind in map(np.dtype, (np.float32, np.float64)) if is_exact(self.encoding, kind))
 
-    @cached_property
-    def _extent(self) -> float:
-        """The largest magnitude of the domain."""
-        return self.bounds.extent
-
     @property
     def _within_reach(self) -> bool:
         """True if compiled loops can encode every number of the domain."""
-        return self._extent < _REACH * self.encoding.step
+        return self.bounds.extent < _REACH * self.encoding.step
 
     def _encode(self, rows: np.ndarray, out: np.ndarray, workspace: Workspace) -> None:
         np.copyto(out, self.encoding.decode(self.encoding.encode(rows), rows.dtype))
@@ -317,7 +312,7 @@ class BitFlip(BitFeatures):
         """Release through one's-complement codes."""
         loops, grid = loops_for(out.size), self.encoding
         if loops is None or not self._within_reach:
-            signed = encode_complement(grid, values.reshape(-1), self._extent, out, workspace)
+            signed = encode_complement(grid, values.reshape(-1), self.bounds.extent, out, workspace)
         else:
             signed = workspace.take("signed", out.shape, np.int16)
             # A flattened column of many still has strides, and a repeated number has stride 0; loops need contiguous

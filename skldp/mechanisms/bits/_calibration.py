@@ -73,14 +73,15 @@ class Intervals:
 def worst_pair_losses(losses: Floats, ends: Words) -> Floats:
     """Return the largest loss between two codes of each interval; losses of shape (n_bits, 2, 2)."""
     worst = np.zeros(len(ends))
-    signs = [(one, other) for one in range(2) for other in range(2)]
+    # If losses are symmetric, the last two pairs of signs lose the same.
+    signs = np.array([(0, 0), (1, 1), (0, 1), (1, 0)])[: 3 if np.array_equal(losses, losses.swapaxes(1, 2)) else 4]
     for start in range(0, len(ends), _CHUNK):
         part = ends[start : start + _CHUNK]
         pairs = part[:, signs]
         exist = (pairs[..., 0] <= pairs[..., 1]).all(axis=2)
         found = np.zeros(exist.shape)
         found[exist] = _magnitude_losses(losses[1:], pairs[exist, 0], pairs[exist, 1])
-        found[exist] += np.broadcast_to(losses[0].reshape(-1), exist.shape)[exist]
+        found[exist] += np.broadcast_to(losses[0][tuple(signs.T)], exist.shape)[exist]
         worst[start : start + _CHUNK] = found.max(axis=1)
     return worst * _PAIR_ROUNDING
 

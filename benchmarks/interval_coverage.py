@@ -1,6 +1,6 @@
 """Measure the coverage of 95% intervals for coefficients learnt under local privacy.
 
-Usage: python benchmarks/coverage.py [--designs normal skewed ...] [--features 3 5 10] [--people 20000 100000]
+Usage: python benchmarks/interval_coverage.py [--designs normal skewed ...] [--features 3 5 10] [--people 20000 100000]
 [--epsilon 1 2 4 8] [--protocol once rounds] [--seeds 200] [--save NAME]
 
 Every line is one design: how often the intervals of the intercept and of the coefficients held the truth, the mean of
