@@ -64,6 +64,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skldp"
 html_static_path = ["_static"]
 html_css_files = ["skldp.css"]
+html_js_files = ["skldp.js"]
 html_logo = html_favicon = "_static/mark.svg"
 html_theme_options = {
     "logo": {"text": "skldp"},

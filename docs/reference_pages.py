@@ -21,11 +21,10 @@ with (HERE / "reference.csv").open(encoding="utf-8") as file:
 # Methods that mechanisms, devices and models call on each other. Their docstrings are for contributors.
 INTERNAL = {
     "skldp.domains": "as_numbers as_rows as_texts encode encode_all feature_names from_numbers label number on_grid "
-    "replaced to_document unit_places",
+    "replaced to_document unit_places clip",
     "skldp.mechanisms": "bind closest_law original_second_moment original_squares output_dtype output_law replace_rows "
     "tasks",
     "skldp.accounting._regression_query": "thresholds unit_response",
-    "skldp.domains._column": "clip",
     "skldp.client._fields": "draw encode encode_all is_answer value",
     "skldp.client._vector_field": "encode encode_all",
     "skldp.collection._survey_estimates": "only scaled",
@@ -89,7 +88,9 @@ def _terms():
     found = re.findall(r"^   ([A-Za-z].*)$", (HERE / "glossary.rst").read_text(encoding="utf-8"), re.MULTILINE)
     forms = {form: term for term in found for form in (term, f"{term}s", f"{term.removesuffix('y')}ies")}
     longest_first = sorted(forms, key=len, reverse=True)
-    return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w-])"), forms
+    # "It bounds" and "people release" have verbs.
+    no_verb = "".join(rf"(?<!\b{subject} )" for subject in ("[Ii]t", "to", "they", "[Pp]eople", "that", "which"))
+    return re.compile(rf"(?<![\w-]){no_verb}({'|'.join(map(re.escape, longest_first))})(?![\w-])"), forms
 
 
 def link_terms(app, doctree):

@@ -45,26 +45,31 @@ def asked_of(policy: Policy, columns: ReportColumns) -> npt.NDArray[np.bool_]:
 
 def report_columns(policy: Policy, reports: Sequence[bytes]) -> ReportColumns:
     """Convert reports of the right header, length and checksum to columns, without those of impossible answers."""
-    pairs = list(map(split, reports))
+    pairs, fields, m, s = list(map(split, reports)), policy.fields, len(policy.fields), policy.n_sampled
     ids = np.frombuffer(b"".join(one for one, _ in pairs), dtype=np.uint8).reshape(-1, 16)
     numbers = np.array([number for _, number in pairs], dtype=object)
-    fields, m, s = policy.fields, len(policy.fields), policy.n_sampled
-    is_valid, samples = np.ones(len(pairs), dtype=bool), [(np.arange(len(pairs)), [*range(m)])]
-    if s is not None:
-        numbers, (ranks,) = _digits(numbers, [math.comb(m, s)])
-        different, place = np.unique(ranks, return_inverse=True)
-        samples = [(np.flatnonzero(place == i), subset_of_rank(m, s, int(one))) for i, one in enumerate(different)]
-    widths = [answer_bytes(field.n_answers + (s is not None)) for field in fields]
-    unasked = [np.array([field.n_answers if s is not None else 0], dtype=object) for field in fields]
-    columns = [_column(one, width).repeat(len(pairs), axis=0) for one, width in zip(unasked, widths, strict=True)]
-    for own, asked in samples:
-        rest, digits = _digits(numbers[own], [fields[j].n_answers for j in asked])
-        is_valid[own] = rest == 0
-        for j, answers in zip(asked, digits, strict=True):
-            # Most laws have every number below theirs.
-            if type(fields[j].law).is_answer is not IntegerLaw.is_answer:
-                is_valid[own] &= np.array([fields[j].is_answer(one) for one in answers.tolist()], dtype=bool)
-            columns[j][own] = _column(answers, widths[j])
+    sizes = np.array([field.n_answers for field in fields], dtype=object)
+    if s is None:
+        rest, digits = _digits(numbers, sizes[:, None])
+    else:
+        numbers, ranks = _digits(numbers, np.array([[math.comb(m, s)]], dtype=object))
+        different, place = np.unique(ranks[0], return_inverse=True)
+        asked = np.array([subset_of_rank(m, s, int(one)) for one in different], dtype=np.intp).reshape(-1, s)[place]
+        rest, digits = _digits(numbers, sizes[asked.T])
+        table = np.stack(digits)
+    is_valid, columns = np.asarray(rest == 0, dtype=bool), []
+    for j, field in enumerate(fields):
+        rows, places = (np.arange(len(pairs)), j) if s is None else np.nonzero(asked == j)
+        answers = digits[j] if s is None else table[places, rows]
+        # Most laws have every number below theirs.
+        if type(field.law).is_answer is not IntegerLaw.is_answer:
+            is_valid[rows] &= np.array([field.is_answer(one) for one in answers.tolist()], dtype=bool)
+        width = answer_bytes(field.n_answers + (s is not None))
+        column = _column(answers, width)
+        if s is not None:
+            answers, column = column, _column(sizes[j : j + 1], width).repeat(len(pairs), axis=0)
+            column[rows] = answers
+        columns.append(column)
     found = ReportColumns(ids, tuple(columns))
     return found if is_valid.all() else found.take(np.flatnonzero(is_valid))
 
@@ -73,21 +78,23 @@ def report_columns(policy: Policy, reports: Sequence[bytes]) -> ReportColumns:
 _divmod_of_any = np.frompyfunc(divmod, 2, 2)
 
 
-def _digits(numbers: npt.NDArray[Any], sizes: Sequence[int]) -> tuple[npt.NDArray[Any], list[npt.NDArray[Any]]]:
+def _digits(numbers: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], list[npt.NDArray[Any]]]:
     """Split numbers into digits of mixed radix, the last one lowest; return also what is above the first."""
     left, digits = list(sizes), list[npt.NDArray[Any]]()
     while left:
         block = [left.pop()]
+        most = block[0].max(initial=1)
         # Division of large integers is slow: one for as many digits as fit into a word.
-        while left and math.prod(block) * left[-1] < 1 << 63:
+        while left and most * left[-1].max(initial=1) < 1 << 63:
             block.append(left.pop())
+            most *= block[-1].max(initial=1)
         numbers, low = _divmod_of_any(numbers, math.prod(block))
-        if math.prod(block) >= 1 << 63:
+        if most >= 1 << 63:
             digits.append(low)
             continue
         low = low.astype(np.uint64)
         for size in block:
-            low, digit = np.divmod(low, np.uint64(size))
+            low, digit = np.divmod(low, size.astype(np.uint64))
             digits.append(digit)
     return numbers, digits[::-1]
 

@@ -67,6 +67,8 @@ def n_people_needed(n_features: int, epsilon: float, n_classes: int = 2, *, inte
         Epsilon of a report (natural log).
     n_classes : int, default=2
         Number of classes; a regression counts as two.
+    intervals : bool, default=False
+        Whether the coefficients need intervals.
 
     Examples
     --------
