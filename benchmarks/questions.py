@@ -1,15 +1,19 @@
 """Measure questions within a budget, planned epsilons, and losses of mixed histories.
 
 ``python benchmarks/questions.py [runs]`` prints three tables; everything is drawn from fixed seeds.
+``python benchmarks/questions.py --time [people]`` prints what a decision costs if histories are certified together and
+one by one, in one process.
 """
 
 import sys
+import time
 import warnings
 
 import numpy as np
 
 from skldp.accounting import BayesianPrivacyFilter, RegressionQuery, realized_loss
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
+from skldp.accounting._decide import Rule, decide
 from skldp.accounting._filters import BasicPrivacyFilter
 from skldp.domains._columns import Columns
 from skldp.domains._constraints import OneHot
@@ -65,6 +69,52 @@ def mixed_history(run):
     return exact, certified, added, sum(query.exact_epsilon for query in asked)
 
 
+def drawn_histories(kind, n_people, n_features, n_questions):
+    """Questions, of which the last comes next, and answers to the others of records drawn uniformly from the box."""
+    rng, noise = np.random.default_rng(0), noise_from(0)
+    rows, queries = rng.uniform(-1, 1, (n_people, n_features)), []
+    for number in range(n_questions + 1):
+        coef = rng.uniform(-1, 1, n_features)
+        coef /= np.abs(coef).sum()
+        if kind == "logistic":
+            queries.append(RegressionQuery(kind, 4 * coef, 0.0, (0, 1), EPSILON))
+        elif kind == "mixed" and number % 5 == 0:
+            queries.append(RegressionQuery("truncated", 1.3 * coef, 0.0, (-1, 1), EPSILON))
+        else:
+            queries.append(RegressionQuery("linear", coef, 0.0, (-1, 1), EPSILON))
+    outputs = np.stack([query.sample(rows, noise) for query in queries[:-1]], axis=1).tolist()
+    return queries, [(list(range(n_questions)), own) for own in outputs]
+
+
+def decision_cost(queries, histories, n_runs=5, *, together=True):
+    """Median processor time of a decision in microseconds, and the share that is admitted."""
+    seconds, rule = [], Rule("bayesian", BUDGET, (-1.0, 1.0))
+    for _ in range(n_runs):
+        table, start = rule.table_for(queries[-1]) if together else None, time.process_time()
+        admitted = decide(rule, queries[:-1], histories, queries[-1], table=table)
+        seconds.append((time.process_time() - start) / len(histories))
+    return float(np.median(seconds)) * 1e6, np.mean(admitted)
+
+
+def time_decisions(n_people=1000):
+    """Print the cost of a decision by kind, and how it grows with people, questions and features."""
+    print(f"microseconds a history, {n_people} people, 5 features: certified together, one by one (20 of them)")
+    for kind in ("linear", "mixed", "logistic"):
+        for n_questions in (12, 15, 20):
+            queries, histories = drawn_histories(kind, n_people, 5, n_questions)
+            cost, admitted = decision_cost(queries, histories)
+            alone = decision_cost(queries, histories[:20], 1, together=False)[0]
+            print(f"  {kind:8} question {n_questions + 1:2}: {cost:6.0f} {alone:8.0f}, {admitted:.3f} admitted")
+    print("growth of mixed questions, microseconds a history")
+    for name, sizes in (
+        ("people", [(n_people * times, 5, 15) for times in (1, 2, 4)]),
+        ("questions", [(n_people, 5, n) for n in (10, 20, 40, 80)]),
+        ("features", [(n_people, d, 12) for d in (2, 5, 10, 20)]),
+    ):
+        costs = [decision_cost(*drawn_histories("mixed", *size))[0] for size in sizes]
+        print(f"  {name:9}", ", ".join(f"{size}: {cost:.0f}" for size, cost in zip(sizes, costs, strict=True)))
+
+
 def main(n_runs=10):
     """Print what the module says."""
     print(f"questions of epsilon {EPSILON} answered at a budget of {BUDGET}, {N_FEATURES} features, {n_runs} people:")
@@ -88,4 +138,5 @@ def main(n_runs=10):
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededNoiseWarning)
-        main(*(int(argument) for argument in sys.argv[1:]))
+        timed = sys.argv[1:2] == ["--time"]
+        (time_decisions if timed else main)(*(int(argument) for argument in sys.argv[1 + timed :]))

@@ -9,11 +9,11 @@ unless its loss is proved to be within the budget.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,7 @@ from skldp.accounting._units import (
     units_below,
     zcdp_budget,
 )
-from skldp.accounting.losses._ascent import have_lost_more
-from skldp.accounting.losses._cohorts import AnswerTable, BoxTable, History, PointTable
+from skldp.accounting.losses._cohorts import AnswerTable, BoxTable, History, PointTable, Workers
 from skldp.accounting.losses._realized_loss import LossBounds, realized_loss
 from skldp.accounting.losses._region import Bounds, region_of
 
@@ -42,8 +41,6 @@ RULES: tuple[RuleName, ...] = get_args(RuleName)
 Answers = tuple[Sequence[Query], Sequence[int]]
 # Bounds on the realized loss of some answers; at a threshold, only tight enough to decide.
 Loss = Callable[[Sequence[Query], Sequence[int], float | None], LossBounds]
-# The built-in map, or the map of an executor.
-Workers = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -141,6 +138,7 @@ def decide(
     """Decide for each history whether every output of one more answer is within the budget."""
     # Shapes: `after` (n_histories, n_bounds(query)).
     costs = [(charge_of(one), zcdp_of(one)) for one in (*queries, query)]
+    releases = {number for number, one in enumerate(queries) if isinstance(one, ReleaseQuery)}
     admitted = [_epsilons_admit(rule, [*(costs[number] for number in numbers), costs[-1]]) for numbers, _ in histories]
     if rule.name == "basic":
         return admitted
@@ -148,31 +146,31 @@ def decide(
     for position, already in enumerate(admitted):
         if not already:
             # The budget that the releases leave bounds the losses of the answers.
-            by_remaining.setdefault(_remaining(rule, queries, histories[position], query), []).append(position)
+            remaining = _remaining(rule, queries, releases, histories[position], query)
+            by_remaining.setdefault(remaining, []).append(position)
     left: list[tuple[int, Rule, Answers]] = []
     for remaining, positions in by_remaining.items():
         if remaining <= 0:
             for position in positions:
                 # A release may use the last unit if there is no other answer.
-                numbers, _ = _answered(histories[position], queries)
-                admitted[position] = remaining == 0 and isinstance(query, ReleaseQuery) and not numbers
+                only_releases = releases.issuperset(histories[position][0])
+                admitted[position] = remaining == 0 and isinstance(query, ReleaseQuery) and only_releases
             continue
         reduced = rule if remaining == rule.budget else replace(rule, epsilon=nats_below(int(remaining)))
-        some = [_answered(histories[position], queries) for position in positions]
+        some = [_answered(histories[position], releases) for position in positions]
         losses = np.full((len(some), n_bounds(query)), np.inf)
         quick: Sequence[bool | None] = [None] * len(some)
         if table is not None and not isinstance(query, ReleaseQuery):
             every = rule.name != "simplified"
-            quick = table.decisions(queries, some, query, epsilon=reduced.epsilon, every_output=every, after=losses)
+            quick = table.decisions(
+                queries, some, query, epsilon=reduced.epsilon, every_output=every, after=losses, workers=workers
+            )
         if after is not None and remaining == rule.budget:
             after[positions] = losses
-        searches: list[tuple[int, Answers]] = []
         for position, (numbers, outputs), found in zip(positions, some, quick, strict=True):
             admitted[position] = bool(found)
             if found is None:
-                searches.append((position, ([queries[number] for number in numbers], outputs)))
-        refused = _surely_refused(reduced, [answers for _, answers in searches], query)
-        left += [(position, reduced, one) for (position, one), no in zip(searches, refused, strict=True) if not no]
+                left.append((position, reduced, ([queries[number] for number in numbers], outputs)))
     items = [(reduced, answers) for _, reduced, answers in left]
     searched = workers(partial(_searched, loss or rule.loss_bounds, query), items) if left else ()
     for (position, _, _), one in zip(left, searched, strict=True):
@@ -185,11 +183,13 @@ def n_bounds(query: Query) -> int:
     return 1 if isinstance(query, ReleaseQuery) else query.n_outputs
 
 
-def _remaining(rule: Rule, queries: Sequence[Query], history: History, query: Query) -> float:
+def _remaining(
+    rule: Rule, queries: Sequence[Query], releases: Collection[int], history: History, query: Query
+) -> float:
     """Return the units that remain after all releases, including the worst output of the next one."""
-    pairs = [(queries[number], output) for number, output in zip(*history, strict=True)]
-    released = [(one, output) for one, output in pairs if isinstance(one, ReleaseQuery)]
-    asked, outputs = [one for one, _ in released], [output for _, output in released]
+    released = [(number, output) for number, output in zip(*history, strict=True) if number in releases]
+    asked = [one for number, _ in released if isinstance(one := queries[number], ReleaseQuery)]
+    outputs = [output for _, output in released]
     if not isinstance(query, ReleaseQuery):
         return rule.budget - released_loss(asked, outputs)
     if rule.name == "simplified":
@@ -198,27 +198,13 @@ def _remaining(rule: Rule, queries: Sequence[Query], history: History, query: Qu
     return rule.budget - max(released_loss([*asked, query], [*outputs, last]) for last in possible)
 
 
-def _answered(history: History, queries: Sequence[Query]) -> History:
+def _answered(history: History, releases: set[int]) -> History:
     """Keep the answers whose likelihood is known."""
     numbers, outputs = history
-    kept = [place for place, number in enumerate(numbers) if not isinstance(queries[number], ReleaseQuery)]
+    if releases.isdisjoint(numbers):
+        return history
+    kept = [place for place, number in enumerate(numbers) if number not in releases]
     return [numbers[place] for place in kept], [outputs[place] for place in kept]
-
-
-def _surely_refused(rule: Rule, answers: Sequence[Answers], query: Query) -> Bools:
-    """Return a mask of the histories whose loss between two known points exceeds the budget."""
-    no = np.zeros(len(answers), dtype=bool)
-    if not answers or rule.domain is not None or rule.bounds is None or not isinstance(query, RegressionQuery):
-        return no
-    region = region_of(rule.bounds, n_features=query.n_features)
-    if not region.is_box:
-        return no
-    if rule.name == "simplified":
-        return have_lost_more(answers, region.box, rule.epsilon - query.exact_epsilon)
-    for output in range(query.n_outputs):
-        after = [([*asked, query], [*given, output]) for asked, given in answers]
-        no |= have_lost_more(after, region.box, rule.epsilon)
-    return no
 
 
 def _epsilons_admit(rule: Rule, costs: Sequence[tuple[float, int]]) -> bool:

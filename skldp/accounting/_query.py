@@ -33,25 +33,14 @@ _Law = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class ReleaseQuery(KeyedQuery):
-    r"""Query for released rows, charged at full epsilon, or for a released code of a named part, charged by its value.
+    """Query for released rows, charged at full epsilon, or for a released code of a part, charged by its value."""
 
-    Use :meth:`of` to make one.
-
-    The log-likelihood of an output differs between any two records by at most epsilon. The realized loss of a history
-    is therefore at most that of the other answers plus the charges of its releases.
-
-    Randomized response over the codes c of a part has two probabilities; the charge is their log-ratio. In a unary
-    encoding, the log-likelihood of a set of codes depends on c only through bit c: it is
-    :math:`\ln \frac{p (1 - q)}{q (1 - p)} = \varepsilon` larger if the bit is 1. Up to a constant, the log-likelihood
-    of releases y is :math:`S(c) = \sum_{i: c \in y_i} \varepsilon_i`. Their loss is exactly
-    :math:`\max_c S(c) - \min_c S(c)`, computed in integers. The set of all codes and the empty set have no loss.
-
-    An epsilon-LDP release has :math:`\rho = \varepsilon^2 / 2`; the discrete Gaussian of standard deviation
-    :math:`\sigma` and Euclidean sensitivity :math:`\Delta` has :math:`\rho = \Delta^2 / (2 \sigma^2)`.
-
-    M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Proposition 1.4; C. Canonne, G. Kamath and T.
-    Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020, Theorem 14.
-    """
+    # Two records' log-likelihoods of an output differ by at most epsilon, so the loss of a history is at most that of
+    # its other answers plus the charges. Codes c of a part have two probabilities, with the charge as their log-ratio:
+    # the log-likelihood of releases y is S(c) = sum of epsilon_i over those with c in y_i, up to a constant, for single
+    # codes and for sets of them (unary encodings), and their loss is max S - min S, in integers. A pure epsilon has rho
+    # epsilon^2 / 2, a discrete Gaussian Delta^2 / (2 sigma^2) (Bun and Steinke 2016, Prop. 1.4; Canonne, Kamath and
+    # Steinke 2020, Theorem 14).
 
     mechanism: str
     row_charge: int | None

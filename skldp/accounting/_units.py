@@ -128,18 +128,10 @@ _DECIMAL_ERROR = Decimal(10) ** -60
 
 
 def zcdp_budget(epsilon: float, delta: float) -> int:
-    r"""Return the zCDP budget of an (epsilon, delta) budget, in units, rounded down.
-
-    The budget is :math:`(\sqrt{\varepsilon + \ln(1/\delta)} - \sqrt{\ln(1/\delta)})^2`. Consider a filter that accepts
-    adaptive queries while the sum of their :math:`\rho` is at most the budget. For each pair of values, the log-ratio
-    of the outputs' probabilities is then at most epsilon, with probability at least :math:`1 - \delta`. The proof fixes
-    :math:`\alpha`: :math:`e^{(\alpha - 1)(L_k - \alpha (\rho_1 + \dots + \rho_k))}` is a supermartingale. If every
-    :math:`\rho_i` is :math:`\varepsilon_i^2 / 2`, this is the filter of Whitehouse et al.:
-    :math:`\sqrt{2 \ln(1/\delta) s} + s/2` with :math:`s = \sum_i \varepsilon_i^2`.
-
-    M. Bun and T. Steinke, "Concentrated Differential Privacy", TCC 2016, Lemma 3.5; J. Whitehouse, A. Ramdas, R. Rogers
-    and Z. S. Wu, "Fully Adaptive Composition in Differential Privacy", 2022.
-    """
+    """Return the zCDP budget (sqrt(epsilon + ln(1/delta)) - sqrt(ln(1/delta)))^2 in units, rounded down."""
+    # A filter that accepts adaptive queries while the sum of their rho is at most this is (epsilon, delta)-LDP for each
+    # pair of values (Bun and Steinke 2016, Lemma 3.5, for a fixed alpha: e^((alpha - 1)(L_k - alpha (rho_1 + ... +
+    # rho_k))) is a supermartingale). With rho_i = epsilon_i^2 / 2 it is the filter of Whitehouse et al. (2022).
     with localcontext(_DECIMALS):
         inverse = -Decimal(delta).ln()
         # epsilon / (sum of the roots) is their difference without cancellation.

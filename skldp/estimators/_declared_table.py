@@ -8,7 +8,7 @@ import numpy as np
 
 from skldp._checks import did_you_mean
 from skldp.domains._column import Column
-from skldp.estimators._column_encoder import ColumnEncoder, encoded_names
+from skldp.estimators._column_encoder import encoded_names
 from skldp.estimators._schema import read_schema, schema_by_column
 
 
@@ -72,7 +72,3 @@ class DeclaredTable:
         """True if all columns are numbers without missing values."""
         is_plain = [c.missing == "refuse" and not c.is_date and c.scale == "linear" for c in self.numbers.values()]
         return not self.categories and all(is_plain)
-
-    def encoder(self) -> ColumnEncoder:
-        """Make the encoder of the columns, which learns nothing."""
-        return ColumnEncoder(self.columns)

@@ -80,22 +80,22 @@ class LabelPrivate(RoutingMixin, HasTargetMechanism, MetaEstimatorMixin):
             Fitted estimator.
         """
         self._check_inner()
-        return self._train(X, y, self._routed(fit_params))
-
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        fit_params, y = self._routed(fit_params), self._targets(y)
         mechanism, estimator = self._new_mechanism(y), clone(self.estimator)
         released = mechanism.fit_transform(y)
         estimator.fit(X, released, **fit_params)
-        return self._keep(mechanism, estimator)
-
-    def _keep(self, mechanism: Any, estimator: Any) -> Self:
         setattr(self, f"{self._mechanism_name}_", mechanism)
         self.estimator_ = estimator
         self.privacy_guarantee_ = mechanism.privacy_guarantee_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
+        for part, names in ((estimator, ("n_features_in_", "feature_names_in_")), (mechanism, ("classes_",))):
+            for name in names:
+                if hasattr(part, name):
+                    setattr(self, name, getattr(part, name))
         return self
+
+    def _targets(self, y: Any) -> Any:
+        """Return the targets as an array."""
+        raise NotImplementedError
 
     def _ask(self, method: str, X: Any) -> np.ndarray:
         answers: np.ndarray = getattr(self.estimator_, method)(X)
@@ -201,8 +201,8 @@ class LabelPrivateRegressor(LabelPrivate, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("predict", X)
 
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        return super()._train(X, None if y is None else column_or_1d(y, warn=True), fit_params)
+    def _targets(self, y: Any) -> Any:
+        return None if y is None else column_or_1d(y, warn=True)
 
     def _check_inner(self) -> None:
         if is_classifier(self.estimator):

@@ -1,6 +1,6 @@
 """LabelPrivateClassifier: a classifier on randomized labels, corrected by the known flip matrix."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
@@ -184,8 +184,8 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._ask("decision_function", X)
 
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        return super()._train(X, y if isinstance(self.label_mechanism, LabelMatrixRR) else labels_1d(y), fit_params)
+    def _targets(self, y: Any) -> Any:
+        return y if isinstance(self.label_mechanism, LabelMatrixRR) else labels_1d(y)
 
     def _new_mechanism(self, y: Any = None) -> Any:
         mechanism = super()._new_mechanism()
@@ -207,7 +207,3 @@ class LabelPrivateClassifier(LabelPrivate, ClassifierMixin, BaseEstimator):
         if not hasattr(self.estimator, "predict_proba"):
             name = type(self.estimator).__name__
             raise ValueError(f"correction='forward' needs an estimator with predict_proba; got {name} without it.")
-
-    def _keep(self, mechanism: Any, estimator: Any) -> Self:
-        self.classes_ = mechanism.classes_
-        return super()._keep(mechanism, estimator)

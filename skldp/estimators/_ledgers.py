@@ -28,7 +28,7 @@ def joblib_workers(n_jobs: int | None, *, show: bool = False) -> Callable[..., A
 
     def workers(function, items):
         found = Parallel(n_jobs=n_jobs, return_as="generator" if show else "list")(map(delayed(function), items))
-        return Progress("histories certified", len(items), show=show).track(found)
+        return Progress("groups of histories certified", len(items), show=show).track(found)
 
     return workers
 

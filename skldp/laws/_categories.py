@@ -218,7 +218,7 @@ class UnaryLaw(BitsOfCodes):
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """AnswerProducts of the counts of the two bits that differ between two codes."""
+        """Products of the counts of the two bits that differ between two codes."""
         own, other = self.own_count, self.other_count
         return own * (TWO_64 - other), (TWO_64 - own) * other
 

@@ -363,8 +363,6 @@ def has_seed(estimator: Any) -> bool:
 
 def stated_together(steps: Iterable[tuple[str, PrivacyGuarantee]]) -> float | None:
     """Sum the stated epsilons of steps, over the declared diameter for epsilons per unit of distance; None of none."""
-    parts: list[Any] = []
-    for _, one in steps:
-        times = one.diameter if one.unit == "distance" else 1.0
-        parts.append(None if one.stated is None or times is None else one.stated * times)
-    return sum(parts, 0.0) if parts and None not in parts else None
+    parts = [(one.stated, one.diameter if one.unit == "distance" else 1.0) for _, one in steps]
+    known = [stated * times for stated, times in parts if stated is not None and times is not None]
+    return sum(known, 0.0) if known and len(known) == len(parts) else None

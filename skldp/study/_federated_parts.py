@@ -111,8 +111,8 @@ class GradientRelease:
     guarantee: PrivacyGuarantee
 
     def __init__(self, mechanism: Any, perturbs: str, bound: float, n_releases: int) -> None:
-        changes = {
-            "epsilon": split_epsilon(mechanism.epsilon, n_releases) if perturbs == "gradients" else mechanism.epsilon
+        changes: dict[str, Any] = {
+            "epsilon": split_epsilon(mechanism.epsilon, n_releases if perturbs == "gradients" else 1)
         }
         parameters = mechanism.get_params(deep=False)
         # A declared radius is in the units of the gradients.

@@ -18,7 +18,7 @@ from skldp._progress import Progress
 from skldp._tables import text_table
 from skldp.domains._column import Column
 from skldp.estimators._categorical import CategoricalPrivatizer
-from skldp.estimators._column_encoder import encoded
+from skldp.estimators._column_encoder import ColumnEncoder, encoded
 from skldp.estimators._declared_table import DeclaredTable
 from skldp.estimators._numeric import NumericPrivatizer
 from skldp.estimators._private_model import model_of
@@ -261,11 +261,11 @@ def _releases(request: _Request) -> Recommendation:
     d = table.n_features
     _, mechanism, n_sampled = best_mechanism(epsilon, d)
     one_by_one = worst_sampled_variance(mechanism, d, n_sampled) / _VARIANCE
-    numeric = make_pipeline(table.encoder(), NumericPrivatizer(epsilon, mechanism="best"))
+    numeric = make_pipeline(ColumnEncoder(table.columns), NumericPrivatizer(epsilon, mechanism="best"))
     options.append(RecommendedOption("NumericPrivatizer, best", one_by_one, None, numeric))
     if d > 1:
         # A direction would lose the scale of the columns, which models need.
-        release = make_pipeline(table.encoder(), PrivUnitTransformer(epsilon, norm=math.sqrt(d)))
+        release = make_pipeline(ColumnEncoder(table.columns), PrivUnitTransformer(epsilon, norm=math.sqrt(d)))
         along, across = PrivUnitBall(d, epsilon, math.sqrt(d)).second_moments()
         figure = along - across - 1 + across * d / _VARIANCE
         options.append(RecommendedOption("PrivUnitTransformer", figure, None, release))

@@ -5,13 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skldp import PrivacyLedger
+from skldp.accounting._decide import Rule, decide
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _cohorts as linear_cohort
 from skldp.accounting.losses._certificate import Cover
 from skldp.accounting.losses._cohorts import BoxTable, is_proved_within
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._sampled_law import answer_law
-from skldp.accounting.losses._sigmoid_sum import SigmoidSum
+from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
 from skldp.mechanisms._finite_query import FiniteQuery
 
 
@@ -100,12 +101,13 @@ def test_a_cover_bounds_every_sum_for_any_slopes_and_cuts(data, sign):
     pairs = sorted(((query, output) for query in queries for output in (0, 1)), key=lambda one: (one[0].key, one[1]))
     law = answer_law([query for query, _ in pairs], [output for _, output in pairs], np.array([[-1.0] * 2, [1.0] * 2]))
     counts = rng.integers(0, 4, (5, len(law))).astype(float)
-    cover = Cover(law, sign, counts)
-    for _ in range(6):
-        cover.bound(rng.choice([0.0, 0.1, -0.1, 1.0, np.nan, 1e300]) * rng.uniform(size=(len(cover.low), len(law))))
-        cover.keep(rng.random(len(cover.row)) < 0.8)
+    cover, problem = Cover(law, sign, counts), sigmoid_sum(law) if sign > 0 else sigmoid_sum(law).reversed()
+    for level in range(10):
+        low, high = cover.ranges if sign > 0 else (-cover.ranges[1], -cover.ranges[0])
+        good = sign * problem.majorants(low, high)[0]
+        cover.bound(good * (1 if level > 4 else rng.choice([0.0, -1.0, 2.0, np.nan, 1e300])))
+        cover.keep(rng.random(len(cover.row)) < (1 if level > 4 else 0.9))
         cover.halve(rng.integers(0, 2, len(cover.low)))
-    cover.bound(np.zeros((len(cover.low), len(law))))
     points = np.concatenate([rng.uniform(-1, 1, (200, 2)), [[-1, -1], [1, -1], [-1, 1], [1, 1], [0, 0]]])
     each = np.array([sign * query.log_likelihood(output, points) for query, output in pairs]).reshape(len(law), -1)
     assert (cover.upper >= (counts @ each).max(axis=1, initial=-np.inf) - 1e-12).all()
@@ -139,3 +141,15 @@ def test_what_was_decided_by_a_hair_is_verified():
         for query, output in zip(queries, (1, 1, 0, 1), strict=True):
             assert ledger.answer(query, ["ann"], lambda people, o=output: [o]).accepted.all()
         assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("rule", ["bayesian", "simplified"])
+def test_both_rules_decide_together_as_one_by_one(rule):
+    rng = np.random.default_rng(1)
+    queries = [RegressionQuery("logistic", 3 * rng.normal(size=3), 0.0, (0, 1), 0.4) for _ in range(5)]
+    sizes = rng.integers(3, 7, 12)
+    histories = [(rng.integers(0, 4, n).tolist(), rng.integers(0, 2, n).tolist()) for n in sizes]
+    rules = Rule(rule, 1.2, (-1, 1))
+    together = decide(rules, queries, histories, queries[4], table=rules.table_for(queries[4]))
+    assert together == decide(rules, queries, histories, queries[4])
+    assert {True, False} == set(together)

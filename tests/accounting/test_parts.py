@@ -77,7 +77,8 @@ def test_no_output_leads_to_a_larger_loss_than_one_of_a_single_code(pair, kind):
     pairs = list(zip(queries, outputs, strict=True))
     possible = query.worst_outputs(queries, outputs), list(established._possible(query, pairs))
     assert [max(losses[last] for last in some) for some in possible] == [max(losses)] * 2
-    room = decisions._remaining(Rule("bayesian", 50.0), [*queries, query], (list(range(len(laws))), outputs), query)
+    numbers = list(range(len(laws)))
+    room = decisions._remaining(Rule("bayesian", 50.0), [*queries, query], numbers, (numbers, outputs), query)
     assert room == Rule("bayesian", 50.0).budget - max(losses)
 
 

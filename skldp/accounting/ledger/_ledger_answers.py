@@ -21,7 +21,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from skldp._arrays import Bools, Floats, Ints, Positions
-from skldp.accounting._decide import Answers, Rule, Workers, decide, surely_admits
+from skldp.accounting._decide import Answers, Rule, decide, surely_admits
 from skldp.accounting._query import Query, ReleaseQuery, is_erasure
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
@@ -42,7 +42,7 @@ from skldp.accounting.ledger._records import (
 )
 from skldp.accounting.ledger._state import LedgerState
 from skldp.accounting.ledger._verification import lower_and_upper
-from skldp.accounting.losses._cohorts import MARGIN
+from skldp.accounting.losses._cohorts import MARGIN, Workers
 from skldp.exceptions import BudgetExhaustedError, LedgerError
 from skldp.laws._person_ids import Identity
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from skldp._arrays import Bools, Ints, Positions
 from skldp.accounting._class_query import ClassQuery
-from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._ledger_answers import Answering, Call, KeptRows, parameters_of
 from skldp.accounting.ledger._state import LedgerState, declared_bounds
+from skldp.accounting.losses._cohorts import Workers
 from skldp.accounting.losses._region import Bounds, Region, region_of
 from skldp.domains._domain import Box
 from skldp.laws._person_ids import Identity

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.accounting.ledger._ledger_answers import Answering, Call, Draw, LedgerAnswers, LedgerPreview, erase, preview
 from skldp.accounting.ledger._ledger_releases import LedgerRelease, Releasing
 from skldp.accounting.ledger._reader import LedgerReader
 from skldp.accounting.ledger._state import LedgerState, checked_settings, declared_settings, open_store
 from skldp.accounting.ledger._store import MEMORY, LedgerStore
+from skldp.accounting.losses._cohorts import Workers
 from skldp.accounting.losses._region import Bounds
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import canonical_ids, distinct_ids

@@ -10,13 +10,13 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp._tables import html_table
-from skldp.accounting._decide import Workers
 from skldp.accounting._query import Query, ReleaseQuery, checked_query
 from skldp.accounting.ledger._cache import LedgerCache
 from skldp.accounting.ledger._records import damage, timed_history
 from skldp.accounting.ledger._state import LedgerState, declared_bounds, open_store
 from skldp.accounting.ledger._store import ConflictError, LedgerStore, last_head, retry_on_conflict
 from skldp.accounting.ledger._verification import Verification, certified_losses, verify_record
+from skldp.accounting.losses._cohorts import Workers
 from skldp.domains._domain import Domain
 from skldp.exceptions import LedgerError
 from skldp.laws._person_ids import canonical_ids

@@ -16,6 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -95,7 +96,7 @@ _HISTORIES = """SELECT a.person, r.query, a.output FROM releases r CROSS JOIN re
                 WHERE a.release = r.release AND a.person BETWEEN :low AND :high AND r.answered > 0
                 AND r.release <= :until ORDER BY r.release, a.person"""
 # A range of people is read at once if it contains at least 1 wanted person in _DENSE.
-_DENSE = 4
+_DENSE, _ROWS_AT_ONCE = 4, 100_000
 _OUTPUTS = """SELECT a.person, a.output FROM releases r CROSS JOIN recorded a
               WHERE a.release = r.release AND r.query = :query AND r.tenant = :tenant AND r.answered > 0
               AND r.release <= :until AND a.person BETWEEN :low AND :high ORDER BY r.release"""
@@ -203,13 +204,13 @@ def timed_history(connection: Connection, person: int, until: int) -> list[tuple
     """Return one person's answers as (release, time, query number, output), up to a release."""
     found = connection.execute(_HISTORY, {"person": person, "until": until})
     rows: list[tuple[int, str, int, int]] = found.fetchall()
-    for _, _, query, output in rows:
-        _check_answer(query, output)
+    _check_answers(rows)
     return rows
 
 
-def _check_answer(query: Any, output: Any) -> None:
-    if type(query) is not int or type(output) is not int:
+def _check_answers(rows: Sequence[Sequence[Any]]) -> None:
+    """Raise LedgerError unless the query and the output that end each row are integers."""
+    if rows and {*map(type, chain(*list(zip(*rows, strict=True))[-2:]))} != {int}:
         raise LedgerError("The ledger is damaged: an answer is not an output of its query.")
 
 
@@ -226,10 +227,12 @@ def recorded_histories(connection: Connection, members: Mapping[Key, int], until
     if len(known) < 2 or _DENSE * len(known) < high - low + 1:
         return {key: recorded_history(connection, number, until) for key, number in members.items()}
     histories: dict[int, History] = {number: ([], []) for number in members.values()}
+    answers = connection.execute(_HISTORIES, {"low": low, "high": high, "until": until})
     with damage():
-        for person, query, output in connection.execute(_HISTORIES, {"low": low, "high": high, "until": until}):
-            if person in known:
-                _check_answer(query, output)
+        while rows := answers.fetchmany(_ROWS_AT_ONCE):
+            own = [row for row in rows if row[0] in known]
+            _check_answers(own)
+            for person, query, output in own:
                 histories[person][0].append(query)
                 histories[person][1].append(output)
     return {key: histories[number] for key, number in members.items()}

@@ -12,7 +12,7 @@ import numpy as np
 
 from skldp._arrays import Floats
 from skldp.accounting._class_query import ClassQuery, SoftmaxQuery
-from skldp.accounting._decide import Rule, Workers, decide, n_bounds
+from skldp.accounting._decide import Rule, decide, n_bounds
 from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting._units import finite_number
@@ -20,6 +20,7 @@ from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._records import Connection, History, damage
 from skldp.accounting.ledger._store import LedgerStore
 from skldp.accounting.ledger._verification import certified_losses
+from skldp.accounting.losses._cohorts import Workers
 from skldp.accounting.losses._region import checked_box, region_of
 from skldp.domains._columns import domain_from_json
 from skldp.domains._domain import Domain

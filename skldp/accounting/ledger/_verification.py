@@ -10,13 +10,13 @@ from functools import partial
 import numpy as np
 
 from skldp._arrays import Bools, Floats, Ints
-from skldp.accounting._decide import Answers, Rule, Workers
+from skldp.accounting._decide import Answers, Rule
 from skldp.accounting._query import Query, ReleaseQuery
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.ledger._cache import Fingerprint, LedgerCache
 from skldp.accounting.ledger._records import damage, recorded_histories, who_answered
 from skldp.accounting.ledger._store import ConflictError, LedgerStore
-from skldp.accounting.losses._cohorts import is_proved_within
+from skldp.accounting.losses._cohorts import Workers, is_proved_within
 from skldp.accounting.losses._realized_loss import realized_loss
 from skldp.accounting.losses._region import region_of
 from skldp.exceptions import LedgerError

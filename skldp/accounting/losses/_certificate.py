@@ -53,13 +53,10 @@ def curved(law: AnswerLaw, ramp: Floats) -> Floats:
 
 
 def curved_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
-    r"""Bound sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S a curved ramp of growth k.
-
-    Between the kinks, h = ln(q + t S) has :math:`h'' = h' (k - h')`, and :math:`k - h'` has the constant sign of
-    :math:`(q (e^k - 1) - t) / (e^k - 1)`. So sign h is either convex there, with its maximum at an end, or concave,
-    with a bound from the tangent at any point. Rounding can confuse the two only if h'' is below :math:`64 u k^2`; this
-    amount is added.
-    """
+    """Bound sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S a curved ramp of growth k."""
+    # h = ln(q + t S) has h'' = h' (k - h') between the kinks, and k - h' the sign of (q (e^k - 1) - t) / (e^k - 1). So
+    # sign h is convex there, with its maximum at an end, or concave, with a bound from any tangent. Rounding confuses
+    # the two only if h'' is below 64 u k^2, which is added.
     q, t, k = law.smallest + sign * CHANCE_ERROR, law.reach, law.growth
     height = np.expm1(k)
     first, last = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
@@ -304,12 +301,9 @@ def _ramp_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Fl
 
 
 def _logistic_peaks(law: AnswerLaw, sign: int, slopes: Floats, low: Floats, high: Floats) -> Floats:
-    r"""Bound sign ln(q + sign eta + t S(w)) - s w over low <= w <= high.
-
-    With :math:`\lambda = \ln((q + t) / q)`, the derivative of ln(q + t S(w)) is :math:`S(w + \lambda) - S(w)`, which
-    increases up to :math:`-\lambda/2` and then decreases. On the concave part, the tangent at any point w0 is a bound.
-    At the stationary point, this bound is tight up to rounding. Elsewhere, the maximum is at an end.
-    """
+    """Bound sign ln(q + sign eta + t S(w)) - s w over low <= w <= high, with S the logistic function."""
+    # With c = ln((q + t) / q), the derivative S(w + c) - S(w) rises up to -c/2 and then falls. On the concave part any
+    # tangent is a bound, tight at the stationary point; elsewhere the maximum is at an end.
     q, t = law.smallest + sign * CHANCE_ERROR, law.reach
     steep = np.log1p(t / q)
     bend = -steep / 2

@@ -2,9 +2,10 @@ r"""Tables for decisions about many people with answers to the same queries."""
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,11 +26,17 @@ from skldp.accounting.losses._sampled_law import AnswerLaw, answer_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
 
 History = tuple[Sequence[int], Sequence[int]]
+# The built-in map, or the map of an executor.
+Workers = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 _MOST_MOVING = 10
 _MAX_STEPS = 12
-# Parts of a history that the table divides further, and at how many levels; the search takes over beyond them.
-_MOST_PARTS, _MOST_PARTS_TOGETHER, _MOST_LEVELS = 512, 1 << 13, 60
+# Histories that share their parts.
+_MOST_TOGETHER = 1000
+# Parts of a history that are divided further, and how often; the search takes over beyond them. More features need so
+# many parts that few are worth a try.
+_MOST_PARTS, _MOST_LEVELS = 512, 60
+_MOST_HALVED, _PARTS_OF_MANY_FEATURES = 8, 32
 # Levels between ascents, and every so many of the scattered points from which the first one starts.
 _BETWEEN_ASCENTS, _SPARSE = 4, 8
 # Approximate number of entries in a temporary array.
@@ -48,6 +55,26 @@ def _counted(histories: Sequence[History], places: Positions, n_places: int) -> 
     rows = np.arange(len(histories)).repeat(sizes)
     flat = np.bincount(rows * n_places + places[asked] + given, minlength=len(histories) * n_places)
     return flat.reshape(len(histories), n_places).astype(np.float64)
+
+
+def _decided_part(
+    decided: Callable[[AnswerLaw, Floats, Floats, Floats, float], tuple[list[bool | None], Floats]],
+    law: AnswerLaw,
+    bounds: Floats,
+    places: Positions,
+    next_places: Positions | None,
+    budget: float,
+    histories: Sequence[History],
+) -> tuple[list[bool | None], Floats]:
+    """Decide for some histories, by the answers that they have."""
+    counts = _counted(histories, places, len(law))
+    used = np.asarray(counts.any(axis=0))
+    used[[] if next_places is None else next_places] = True
+    needed = np.flatnonzero(used)
+    more = np.zeros((1, len(needed)))
+    if next_places is not None:
+        more = np.eye(len(needed))[np.searchsorted(needed, next_places)]
+    return decided(law.part(needed), counts[:, needed], more, bounds[needed], budget)
 
 
 class AnswerTable(ABC):
@@ -71,6 +98,7 @@ class AnswerTable(ABC):
         epsilon: float,
         every_output: bool = True,
         after: Floats | None = None,
+        workers: Workers = map,
     ) -> list[bool | None]:
         """Decide for many histories whether every output of one more query keeps the realized loss within a budget."""
         # None is undecided. `after`, shape (n_histories, 2), gets the certified losses of those that do.
@@ -80,23 +108,17 @@ class AnswerTable(ABC):
         places = np.zeros(len(queries), dtype=np.intp)
         places[list(used)] = [cast("int", self._place[queries[number].key]) for number in used]
         next_places = cast("int", self._place[query.key]) + np.arange(2)
-        n_at_once = max(1, _BLOCK // max(self._bounds.shape[-1], 4 * len(self)))
         budget = epsilon if every_output or not isinstance(query, RegressionQuery) else epsilon - query.exact_epsilon
-        decided: list[bool | None] = []
-        for first in range(0, len(histories), n_at_once):
-            some = slice(first, first + n_at_once)
-            counts = _counted(histories[some], places, len(self))
-            needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
-            with self._lock:
-                assert self._law is not None
-                law, bounds = self._law.part(needed), self._bounds[needed]
-            more = np.eye(len(needed))[np.searchsorted(needed, next_places)]
-            more = more if every_output else np.zeros((1, len(needed)))
-            found, losses = self._decided(law, counts[:, needed], more, bounds, budget)
-            decided += found
-            if after is not None:
-                after[some] = losses + (epsilon - budget)
-        return decided
+        with self._lock:
+            assert self._law is not None
+            law, bounds = self._law, self._bounds[: len(self._law)]
+        n_at_once = min(_MOST_TOGETHER, max(1, _BLOCK // max(self._bounds.shape[-1], 4 * len(law))))
+        parts = [histories[first : first + n_at_once] for first in range(0, len(histories), n_at_once)]
+        some = partial(_decided_part, self._decided, law, bounds, places, next_places if every_output else None, budget)
+        found = list((workers if len(parts) > 1 else map)(some, parts))
+        if after is not None and found:
+            after[:] = np.concatenate([losses for _, losses in found]) + (epsilon - budget)
+        return list(chain.from_iterable(decided for decided, _ in found))
 
     def add(self, query: Query) -> bool:
         """Add a new query; return whether the table has its answers."""
@@ -120,9 +142,10 @@ class AnswerTable(ABC):
     def _bounds_of(self, part: AnswerLaw) -> Floats:
         """Return the bounds on the answers, one row per answer."""
 
+    @staticmethod
     @abstractmethod
     def _decided(
-        self, law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
     ) -> tuple[list[bool | None], Floats]:
         """Decide for each row of counts whether it is within the budget with every row of `more`; bound its losses."""
 
@@ -141,8 +164,9 @@ class BoxTable(AnswerTable):
         self._vertices = np.tile(box[0], (self.n_vertices, 1))
         self._vertices[:, moving] = np.where(at_the_top, box[1, moving], box[0, moving])
 
+    @staticmethod
     def _decided(
-        self, law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
     ) -> tuple[list[bool | None], Floats]:
         # True is certified by :mod:`~skldp.accounting.losses._certificate`. False means that the loss between two
         # points exceeds the budget, up to rounding, with any row of `more`.
@@ -222,9 +246,18 @@ class _Side:
 
     def bound(self) -> None:
         """Bound every row over its parts, by the slopes of the majorants in the middle of each part."""
-        low, high = self.cover.ranges
-        slopes, _, self._share = self.problem.majorants(*((low, high) if self.sign > 0 else (-high, -low)))
-        self.cover.bound(self.sign * slopes)
+        problem, (low, high) = self.problem, self.cover.ranges
+        low, high = (low, high) if self.sign > 0 else (-high, -low)
+        # Most answers are convex or concave over a part: their majorants are chords, or the functions themselves.
+        is_concave = low >= problem.bend - 4 * problem.error
+        tangent = np.where(is_concave, low, high)
+        part, answer = np.nonzero(~is_concave & (high > problem.bend + 4 * problem.error))
+        tangent[part, answer] = problem.part(answer).tangent_point(low[part, answer], high[part, answer])
+        middle = (low + high) / 2
+        self.cover.bound(self.sign * problem.envelope_slope(low, high, middle, tangent))
+        first, center, last = (problem.slope(at) for at in (low, middle, high))
+        change = np.maximum(np.abs(center - first), np.abs(center - last))
+        self._share = change / np.maximum(high - low, 1e-300)
 
     def ascend(self, rows: Positions) -> Floats:
         """Return the largest sum found for some rows, by ascents from the best of some points or the worst part."""
@@ -257,6 +290,7 @@ def _searched_together(law: AnswerLaw, counts: Floats, epsilon: float, n_histori
     problem, goal = sigmoid_sum(law), epsilon - MARGIN
     high, low = sides = [_Side(law, own, sign, counts) for own, sign in ((problem, 1), (problem.reversed(), -1))]
     slack = 2 * counts @ law.allowances
+    most = _MOST_PARTS if np.count_nonzero(law.used) <= _MOST_HALVED else _PARTS_OF_MANY_FEATURES
     going, exceeds = np.ones(len(counts), dtype=bool), np.zeros(len(counts), dtype=bool)
     for level in range(_MOST_LEVELS):
         for side in sides:
@@ -269,7 +303,7 @@ def _searched_together(law: AnswerLaw, counts: Floats, epsilon: float, n_histori
             going &= ~_spread(exceeds, n_histories)
         n_parts = np.bincount(np.concatenate([high.cover.row, low.cover.row]), minlength=len(counts))
         # A few histories may take more parts than many.
-        going &= n_parts <= max(_MOST_PARTS, _MOST_PARTS_TOGETHER // max(1, int(np.count_nonzero(going))))
+        going &= n_parts <= max(most, (most << 4) // max(1, int(np.count_nonzero(going))))
         if not going.any():
             break
         high.split(np.maximum(goal - upper[1], high.lower), going)
@@ -305,8 +339,9 @@ class PointTable(AnswerTable):
         """Return whether the domain has few enough records."""
         return region.is_finite and region.n_points(np.ones(len(region.integer), dtype=bool)) <= _MOST_POINTS
 
+    @staticmethod
     def _decided(
-        self, law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
+        law: AnswerLaw, counts: Floats, more: Floats, bounds: Floats, epsilon: float
     ) -> tuple[list[bool | None], Floats]:
         fits = np.ones(len(counts), dtype=bool)
         exceeds: Bools = np.zeros(len(counts), dtype=bool)

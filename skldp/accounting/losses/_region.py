@@ -219,12 +219,8 @@ class Region:
         return math.prod(choice.size for choice in self.choices(used))
 
     def sums(self, coef: Floats, used: Bools, at_once: int) -> Iterator[tuple[Ints, Floats]]:
-        """Yield codes and linear forms of all points: members, or vertices if some columns are continuous.
-
-        Choices without a member are omitted. Points are not stored, since blocks are mostly 0.
-
-        Shapes: `coef` (n, n_features); `sums` (k, n).
-        """
+        """Yield codes and linear forms (k, n) of all members, or of vertices if some columns are continuous."""
+        # Choices without a member are omitted.
         choices = self.choices(used)
         chosen, settled = np.zeros(len(used), dtype=bool), np.zeros(len(used), dtype=bool)
         for choice in choices:

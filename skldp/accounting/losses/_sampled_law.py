@@ -42,12 +42,8 @@ _UNDERFLOW = 1e-200
 def answer_law(
     queries: Sequence[RegressionQuery], outputs: Sequence[int], box: Floats, region: Region | None = None
 ) -> "AnswerLaw":
-    """Return the law of answers over a box, or over a region within it.
-
-    Equal answers are merged. Answers that are constant over the box are omitted, since they cancel in every ratio.
-
-    Shapes: box (2, n_features).
-    """
+    """Return the law of answers over a box of shape (2, n_features), or over a region within it."""
+    # Equal answers are merged, and constant ones omitted, since they cancel in every ratio.
     counts: dict[tuple[str, int], list[Any]] = {}
     for query, output in zip(queries, outputs, strict=True):
         counts.setdefault((query.key, int(output)), [query, 0])[1] += 1
