@@ -80,5 +80,7 @@ class CoverageTable(SphinxDirective):
             header, *rows = csv.reader(file)
         lines = [".. list-table::", "   :header-rows: 1", "   :widths: 13 31 10 29 17", "   :class: ends-in-paths", ""]
         for row in [header, *(row for row in rows if row[0] == self.arguments[0])]:
+            if row is not header:
+                row[-1] = "; ".join(f"``{one.strip()}``" for one in row[-1].split(";") if one.strip())
             lines += [f"   {'*' if place == 1 else ' '} - {row[place]}" for place in range(1, len(row))]
         return self.parse_text_to_nodes("\n".join(lines))

@@ -151,15 +151,12 @@ def guarantees():
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyGuaranteeWarning)
-        for catalogue in (FEATURE_MECHANISMS, LABEL_MECHANISMS):
-            for name, (estimator, fixed) in catalogue.items():
-                if catalogue is FEATURE_MECHANISMS:
-                    found = make_named(name).fit(np.zeros((1, 64))).privacy_guarantee_
-                else:
-                    found = make_named(name, classes=np.arange(10)).fit(np.arange(10)).privacy_guarantee_
-                call = f"{estimator.__name__}({', '.join(f'{key}={value!r}' for key, value in fixed.items())})"
-                delta = f", delta {found.delta:.3g}" if found.delta else ""
-                rows.append([f"``{name}``", f"``{call}``", f"{found.epsilon:.4g}{delta}", found.unit])
+        for name, (estimator, fixed) in (FEATURE_MECHANISMS | LABEL_MECHANISMS).items():
+            X = np.arange(10) if name in LABEL_MECHANISMS else np.zeros((1, 64))
+            found = make_named(name, classes=np.arange(10)).fit(X).privacy_guarantee_
+            call = f"{estimator.__name__}({', '.join(f'{key}={value!r}' for key, value in fixed.items())})"
+            delta = f", delta {found.delta:.3g}" if found.delta else ""
+            rows.append([f"``{name}``", f"``{call}``", f"{found.epsilon:.4g}{delta}", found.unit])
     return ["name", "estimator", "exact, at a stated 1", "per"], rows
 
 
