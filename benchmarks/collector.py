@@ -15,8 +15,8 @@ leads to expect, over the spread of estimates from drawn counts, and the seconds
 
 pairs: the coverage of tables, means and shares of four columns, of which each person answers for one pair.
 
-million: the seconds that a file of a million reports of 20 columns takes to be read, and estimates of one number, of
-one category, and of both together.
+million: the seconds that a file of a million reports of 20 columns takes to be read, the peak memory, and the seconds
+of estimates of one number, of one category, and of both together.
 
 vectors: the bytes of a report of 128 numbers, the seconds of a device and of a collector for each, and the mean's error
 over that of PrivUnit, for --people people, at most 5,000; then the coverage of the mean of 8 numbers.
