@@ -153,3 +153,10 @@ def test_both_rules_decide_together_as_one_by_one(rule):
     together = decide(rules, queries, histories, queries[4], table=rules.table_for(queries[4]))
     assert together == decide(rules, queries, histories, queries[4])
     assert {True, False} == set(together)
+
+
+@pytest.mark.parametrize("rule", ["simplified", "bayesian"])
+def test_nobody_without_answers_is_asked_more_than_the_budget(rule):
+    ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
+    query = RegressionQuery("linear", [0.0, 1.0], 0.0, (-2, 2), 1.2)
+    assert ledger.answer(query, ["ann"], lambda people: [0] * len(people)).accepted.tolist() == [False]

@@ -62,18 +62,16 @@ def _decided_part(
     law: AnswerLaw,
     bounds: Floats,
     places: Positions,
-    next_places: Positions | None,
+    next_places: Positions,
+    every_output: bool,
     budget: float,
     histories: Sequence[History],
 ) -> tuple[list[bool | None], Floats]:
     """Decide for some histories, by the answers that they have."""
     counts = _counted(histories, places, len(law))
-    used = np.asarray(counts.any(axis=0))
-    used[[] if next_places is None else next_places] = True
-    needed = np.flatnonzero(used)
-    more = np.zeros((1, len(needed)))
-    if next_places is not None:
-        more = np.eye(len(needed))[np.searchsorted(needed, next_places)]
+    # Those of the next query are never left out, so that a person without answers has a law as well.
+    needed = np.union1d(np.flatnonzero(counts.any(axis=0)), next_places)
+    more = np.eye(len(needed))[np.searchsorted(needed, next_places)] if every_output else np.zeros((1, len(needed)))
     return decided(law.part(needed), counts[:, needed], more, bounds[needed], budget)
 
 
@@ -114,7 +112,7 @@ class AnswerTable(ABC):
             law, bounds = self._law, self._bounds[: len(self._law)]
         n_at_once = min(_MOST_TOGETHER, max(1, _BLOCK // max(self._bounds.shape[-1], 4 * len(law))))
         parts = [histories[first : first + n_at_once] for first in range(0, len(histories), n_at_once)]
-        some = partial(_decided_part, self._decided, law, bounds, places, next_places if every_output else None, budget)
+        some = partial(_decided_part, self._decided, law, bounds, places, next_places, every_output, budget)
         found = list((workers if len(parts) > 1 else map)(some, parts))
         if after is not None and found:
             after[:] = np.concatenate([losses for _, losses in found]) + (epsilon - budget)
