@@ -23,8 +23,8 @@ DETECTED = 4.0
 # symmetric, and of a standard error that a bias may be in intervals. Smaller: radii are wide, and so are intervals.
 # Larger: radii stay tight for more people.
 USUAL_BIAS = 0.03
-# Least variance in a rule or whitening, relative to the mean, and prior variance of a whitened variance, which is about
-# 1. Smaller: noise has more leverage, and variances are learnt late. Larger: collinear columns are whitened less.
+# Least mean variance in a whitening, and prior variance of a whitened variance, which is about 1. Smaller: rare values
+# have more leverage, and differences of columns are learnt late. Larger: collinear columns are whitened less, by noise.
 LEAST_VARIANCE = 0.3
 # Variance of a direction, relative to that of a column, below which columns are redundant: whitening leaves it small.
 # Smaller: the errors of centres are enlarged with a direction that has nothing else. Larger: collinear columns that

@@ -24,6 +24,7 @@ from skldp.learning._posterior import (
     positive_part,
     shrunk_means,
     with_least_eigenvalues,
+    with_least_variances,
 )
 from skldp.learning._protocol import Protocol, Question, Step, by_name, split_evenly, sufficiency
 from skldp.learning._reports import Report
@@ -40,8 +41,6 @@ class LinearProtocol(Protocol):
     """
 
     _last_expected: tuple[Any, Any] = (None, None)
-    # Least variance of a direction in a whitening, relative to the mean variance of the columns.
-    _least_share = REDUNDANT
 
     @property
     def _constant(self) -> float:
@@ -169,6 +168,10 @@ class LinearProtocol(Protocol):
         """Return the size of the centred features, by the levels of their norms."""
         return levels.scale
 
+    def _raise_variances(self, spread: Floats, rows: Floats, least: Floats) -> Floats:
+        """Raise small variances, which bounds leverage: those of single columns."""
+        return with_least_variances(spread, rows, least)
+
     def _whiten(self) -> None:
         """Make functionals of the terms whose second moments are about 1."""
         state, rows = self._state, self._rows()
@@ -176,7 +179,10 @@ class LinearProtocol(Protocol):
         change = np.eye(self.n_terms)
         means = moments[0, 1:] / moments[0, 0]
         spread = moments[1:, 1:] - np.outer(means, means) * moments[0, 0]
-        spread = with_least_eigenvalues(spread, rows[1:, 1:], self._least_share * float((self._widths[1:] ** 2).mean()))
+        # Clipping hides the variance of rare values from products, and not from levels.
+        variances = self._widths[1:] ** 2
+        spread = self._raise_variances(spread, rows[1:, 1:], LEAST_VARIANCE * variances)
+        spread = with_least_eigenvalues(spread, rows[1:, 1:], REDUNDANT * float(variances.mean()))
         values, vectors = np.linalg.eigh(spread)
         # Shrink by half a standard error; the next stage corrects an excess.
         whitening = (vectors / np.sqrt(np.maximum(positive_means(values, edge / 4), 1e-9))).T

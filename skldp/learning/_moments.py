@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skldp._arrays import Floats
-from skldp.learning._constants import LEAST_VARIANCE, PRODUCTS_SHARE, USUAL_BIAS
+from skldp.learning._constants import PRODUCTS_SHARE, USUAL_BIAS
 from skldp.learning._levels import NormLevels
 from skldp.learning._linear_protocol import STEPS_OF_FEATURES, LinearProtocol, Products
 from skldp.learning._moment_estimates import MomentEstimates, ReleasedProducts
-from skldp.learning._posterior import positive_part
+from skldp.learning._posterior import positive_part, with_least_eigenvalues
 from skldp.learning._protocol import Question, by_name, n_people_to_detect, split_evenly
 from skldp.learning._reports import Report
 from skldp.learning._tasks import Task, noise_variance
@@ -21,8 +21,6 @@ from skldp.learning._vectors import n_products, symmetric_matrix
 class MomentsProtocol(LinearProtocol):
     """Protocol of mean and covariance: cohorts whiten records, a tenth report their means, all others products."""
 
-    # Scaling of each direction would clip rare values.
-    _least_share = LEAST_VARIANCE
     _arguments = ("n_features", "n_people", "epsilon")
 
     def __init__(
@@ -85,6 +83,10 @@ class MomentsProtocol(LinearProtocol):
 
     def _size_of(self, levels: NormLevels) -> float:
         return levels.scale_with_hidden
+
+    def _raise_variances(self, spread: Floats, rows: Floats, least: Floats) -> Floats:
+        # Use the average variance: scaling each direction would clip rare values.
+        return with_least_eigenvalues(spread, rows, float(least.mean()))
 
     def _plan(self) -> list[tuple[str, int]]:
         n = self.n_people

@@ -106,6 +106,13 @@ def positive_part(matrix: Floats, error: float) -> Floats:
     return (vectors * positive_means(values, error)) @ vectors.T
 
 
+def with_least_variances(covariance: Floats, rows: Floats, least: Floats | float) -> Floats:
+    """Raise the variances of columns to a least one, in the covariance of functionals of them: it bounds leverage."""
+    back = np.linalg.inv(rows)
+    raised = np.maximum(0, least - np.einsum("ij,jk,ik->i", back, covariance, back))
+    return covariance + rows * raised @ rows.T
+
+
 def with_least_eigenvalues(covariance: Floats, rows: Floats, least: float) -> Floats:
     """Raise the eigenvalues of the covariance of columns to a least one, in the covariance of functionals of them."""
     back = np.linalg.inv(rows)
