@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Self, TypeVar
 
 from skldp._texts import escaped
@@ -49,5 +50,7 @@ class Progress:
         text += f", {seconds:.0f} s"
         if self._total and 0 < self._done < self._total:
             text += f", about {seconds * (self._total / self._done - 1):.0f} s left"
-        print(f"\r{text.ljust(self._width)}", end=end, file=sys.stderr, flush=True)
+        # A closed terminal must not end the call.
+        with suppress(OSError, ValueError):
+            print(f"\r{text.ljust(self._width)}", end=end, file=sys.stderr, flush=True)
         self._width = len(text)

@@ -1,5 +1,7 @@
 """Progress of long calls."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,14 @@ def test_nothing_is_shown_of_a_short_call_or_unasked(clock, capsys):
             clock[0] += 10 * (not show)
             progress.advance()
     assert capsys.readouterr().err == ""
+
+
+def test_a_closed_terminal_does_not_end_the_call(clock, monkeypatch):
+    with open(os.devnull, "w") as closed:
+        monkeypatch.setattr("sys.stderr", closed)
+    with Progress("rows") as progress:
+        clock[0] += 10.0
+        progress.advance()
 
 
 STUDIES = {

@@ -1,7 +1,8 @@
 """Decisions on whether people with given histories may answer one more query.
 
 A decision depends on queries and recorded outputs, never on a person's values, so a refusal reveals nothing new.
-It is a function of the multiset of answers and the query: the same for any order of the answers and on every machine.
+It does not depend on the order of the answers. Near the budget a search may end undecided and refuse, sooner if many
+histories are decided together.
 
 :func:`decide` serves the filters and the ledger; a ledger's verification decides independently. Decisions use sums of
 epsilons, rounded up, and losses proved by the check of :mod:`~skldp.accounting.losses._certificate`. A query is refused

@@ -146,8 +146,10 @@ _BITS_OF_BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).
 
 
 def bits(answers: Answers, n_codes: int) -> npt.NDArray[np.uint8]:
-    in_bytes = answers if answers.ndim == 2 else answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8)
-    return np.unpackbits(in_bytes.reshape(len(answers), -1), axis=1)[:, -n_codes:]
+    if answers.ndim == 1:
+        width = answers.dtype.itemsize
+        answers = answers.astype(answers.dtype.newbyteorder(">")).view(np.uint8).reshape(len(answers), width)
+    return np.unpackbits(answers, axis=1)[:, -n_codes:]
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,12 @@ def collector():
     return made
 
 
+def test_sets_of_nobody_are_an_empty_table():
+    law = SubsetSelection(1.0, 8).law
+    frame = Collector(Policy("x", (Field("set", Column(values=tuple(range(8))), law),))).to_frame()
+    assert frame.shape == (0, 8)
+
+
 def test_means_of_numbers_that_are_told_together(collector):
     frame = collector.to_frame()
     for name, truth in (("a", 1.0), ("b", 5.0), ("c", 9.0), ("d", 0.2), ("e", 0.8), ("binary", 0.7)):
