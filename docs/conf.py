@@ -92,7 +92,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # Examples and See Also of every public name are checked by reference_pages.
 numpydoc_validation_checks = {"GL07", "PR01", "PR02", "PR03", "PR04", "PR07", "PR10", "RT01", "RT03", "YD01"}
-# Results have attributes; nobody makes them.
+# Users receive result objects and do not construct them: these have attributes in place of parameters.
 numpydoc_validation_exclude = {r"\._\w+\.[A-Z]\w+$"}
 # A summary that begins with "Return" says what a section would repeat.
 numpydoc_validation_overrides = {"RT01": ["^Return "]}

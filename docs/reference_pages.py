@@ -1,4 +1,4 @@
-"""What joins the reference to the other pages: guides, related names, links to the glossary, and texts of thumbnails.
+"""Links from the reference to guides, related names and the glossary, and alternative texts of thumbnails.
 
 ``reference.csv`` has a row for each public name: its guide, and what its See Also lists if its docstring has none.
 """

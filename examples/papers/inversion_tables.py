@@ -133,7 +133,7 @@ def cell_likelihood(mechanism: RowMechanism, released: _Floats, value: float) ->
         return released[:, int(value)] * mechanism.exact_epsilon
     if isinstance(mechanism, NumberOrMissing):
         is_missing, missing = math.isnan(value), np.isnan(released[:, 0])
-        told = mechanism.told_probability if is_missing else mechanism.hidden_probability
+        told = mechanism.p_given_missing if is_missing else mechanism.p_given_present
         there = np.where(missing, mechanism.values.center, released[:, 0])[:, None]
         number = cell_likelihood(mechanism.number, there, mechanism.values.center if is_missing else value)
         return np.where(missing, math.log(told), math.log1p(-told) + number)

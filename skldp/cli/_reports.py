@@ -34,7 +34,7 @@ EPILOGS = {
 # Number of categories that an error lists.
 _MOST_LISTED = 10
 _PROJECTED = """Projected shares are at least 0 and sum to 1, and means are within their bounds, so they are biased: an
-estimate of 0 does not mean that nobody gave this answer. Unbiased estimates: --raw."""
+estimate of 0 does not show that the answer never occurred. Use --raw for unbiased estimates."""
 # A single report has no standard error.
 _LEAST_REPORTS = 2
 
@@ -175,7 +175,7 @@ def collect(
 def _in_groups(
     collector: "Collector", by: str | None, where: Mapping[str, Any], **how: Any
 ) -> "list[tuple[tuple[str, ...], SurveyEstimate]]":
-    """Estimate means and shares of the other columns; those asked of other people are told on stderr."""
+    """Estimate means and shares by group; name on stderr the columns that other people were asked about."""
     from skldp.client._fields import declared_columns
 
     named: list[tuple[tuple[str, ...], SurveyEstimate]] = []

@@ -159,13 +159,11 @@ class Column(Domain):
         return bool(self.kind == "date")
 
     @property
-    def has_codes(self) -> bool:  # type: ignore[override]
-        """True if rows hold codes of categories."""
+    def has_codes(self) -> bool:
         return self.values is not None
 
     @property
-    def may_be_nan(self) -> bool:  # type: ignore[override]
-        """True if rows hold numbers, or NaN for missing ones."""
+    def may_be_nan(self) -> bool:
         return self.values is None and bool(self.missing == "category")
 
     @cached_property

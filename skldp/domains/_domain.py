@@ -41,12 +41,18 @@ class Domain(ABC):
 
     #: Name in documents.
     type: ClassVar[str]
-    #: Whether rows hold codes of categories.
-    has_codes: ClassVar[bool] = False
     #: Whether each column has a domain of its own, so that moved values are counted by column.
     is_by_column: ClassVar[bool] = False
-    #: Whether rows hold numbers, or NaN for missing ones.
-    may_be_nan: ClassVar[bool] = False
+
+    @property
+    def has_codes(self) -> bool:
+        """True if rows hold codes of categories."""
+        return False
+
+    @property
+    def may_be_nan(self) -> bool:
+        """True if rows hold numbers, or NaN for missing ones."""
+        return False
 
     @property
     @abstractmethod
@@ -374,9 +380,12 @@ class Codes(Domain):
     """Domain of category codes, integers from 0 to below each column's size. Other codes raise ValueError."""
 
     type: ClassVar[str] = "codes"
-    has_codes: ClassVar[bool] = True
 
     sizes: tuple[int, ...]
+
+    @property
+    def has_codes(self) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         if not self.sizes:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, getattr_static, signature
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -44,6 +44,12 @@ def _block(kind: str, estimators: Any, names: Any, details: Any, caption: str | 
     return block
 
 
+@cache
+def _parameter_names(kind: type) -> list[str]:
+    """Return the sorted names of a class's parameters; reading a signature takes longer than a small release."""
+    return sorted(signature(kind).parameters)
+
+
 _MOST_COPIED = 2**20
 _FIXED = frozenset({bool, int, float, str})
 
@@ -65,7 +71,6 @@ class GuaranteeMixin:
     _learns_from_releases: ClassVar[bool] = False
     _releases_inner_targets: ClassVar[bool] = False
     _releases_its_labels: ClassVar[bool] = False
-    _parameter_names: ClassVar[list[str]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -101,8 +106,8 @@ class GuaranteeMixin:
 
     def _guarantee_parameters(self) -> dict[str, Any]:
         """Return the parameters that the law depends on, by name."""
-        parameters = self.get_params(deep=False)
-        return {name: value for name, value in parameters.items() if name not in self._may_change}
+        kind: Any = type(self)
+        return {name: getattr(self, name) for name in _parameter_names(kind) if name not in self._may_change}
 
     def _check_unchanged(self) -> None:
         """Raise unless fitted with the present parameters."""
@@ -122,13 +127,6 @@ class GuaranteeMixin:
                 f"Parameters of {type(self).__name__} must not change after fit, because its guarantee would not hold; "
                 f"got {', '.join(changed)} changed after fit; fit it again."
             )
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        # scikit-learn reads the signature in every call.
-        if "_parameter_names" not in vars(cls):
-            cls._parameter_names = super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
-        return cls._parameter_names
 
     def __sklearn_clone__(self) -> Any:
         return in_family(self, super().__sklearn_clone__())  # type: ignore[misc]  # of BaseEstimator

@@ -310,7 +310,7 @@ def test_reports_are_collected_from_several_files(fixed_noise, run, policy, tmp_
     assert {row["reports"] for row in rows.values()} == {"7"}
     assert {row["missing"] for (_, field, _), row in rows.items() if field == "age"} == {"missing age counts as 50"}
     assert "95% intervals, missing age counts as 50\n" in said
-    assert "so they are biased: an\nestimate of 0 does not mean that nobody gave this answer." in said
+    assert "so they are biased: an\nestimate of 0 does not show that the answer never occurred." in said
     for name in ("somebody", "another"):
         assert name not in said
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from inspect import signature
 
 import joblib
 import numpy as np
@@ -55,7 +56,7 @@ OTHER = {
     "noise": "privunit",
     "vocabulary": X[:4],
 }
-CHANGES = [(cls, name) for cls in FITTED for name in OTHER if name in ESTIMATORS[cls]._get_param_names()]
+CHANGES = [(cls, name) for cls in FITTED for name in OTHER if name in signature(ESTIMATORS[cls]).parameters]
 
 
 def given(cls):

@@ -111,7 +111,7 @@ def test_the_estimates_of_a_table_are_unbiased():
 def test_columns_that_were_not_asked_are_their_public_middle():
     table = TablePrivatizer(6.0, schema=SCHEMA, n_sampled_features=1, seed=0)
     pay = table.fit(PEOPLE).mechanism_.parts[3]
-    half = (pay.told_probability + pay.hidden_probability) / 2
+    half = (pay.p_given_missing + pay.p_given_present) / 2
     # The answer of randomized response has one 1, so that the mean bit of three categories is 1 / 3.
     for encoding, indicator in (("estimates", 0.5), ("onehot", half)):
         middle = [5, *[1 / 3] * 6, 2, indicator]

@@ -89,7 +89,7 @@ def test_a_released_frame_has_gaps_where_the_answer_is_missing(kind):
         released = with_seed.fit_transform(many)
     law = with_seed.mechanisms_["mass"]
     missing = np.array([one is None or one != one for one in released["mass"].to_list()]).reshape(-1, 4)
-    for j, chance in enumerate([law.hidden_probability, law.told_probability] + [law.hidden_probability] * 2):
+    for j, chance in enumerate([law.p_given_present, law.p_given_missing] + [law.p_given_present] * 2):
         told = missing[:, j].sum()
         assert chi_square_pvalue([told, 400 - told], [chance, 1 - chance]) > THRESHOLD
 

@@ -62,8 +62,8 @@ def sampled_law(law, value, whole):
 def test_the_law_that_is_drawn_is_that_of_the_guarantee(name, epsilon):
     law = NumberOrMissing.of(AGE, epsilon, name)
     laws = [sampled_law(law, value, whole=name == "three_outputs") for value in VALUES.values()]
-    assert laws[0][None] == law.told_count * WORD
-    assert {one[None] for one in laws[1:]} == {law.hidden_count * WORD}
+    assert laws[0][None] == law.missing_given_missing * WORD
+    assert {one[None] for one in laws[1:]} == {law.missing_given_present * WORD}
     assert law.guarantee().epsilon <= epsilon
     assert_is_the_guarantee(laws, law.guarantee().epsilon, slack=1e-8)
 
@@ -111,7 +111,7 @@ def test_the_loss_from_the_middle_is_that_of_the_law(unit):
 def test_estimates_of_the_number_and_of_its_absence_have_no_bias(unit):
     law = NumberOrMissing(AGE, unit, 3 * 2**62, 2**62, stated=3.0)
     for place, value in VALUES.items():
-        missing = (law.told_count if place is None else law.hidden_count) / WORD
+        missing = (law.missing_given_missing if place is None else law.missing_given_present) / WORD
         outputs, weights = unit.output_law(place or 0.0)
         answers = np.append(50 + 50 * outputs, np.nan)
         chances = np.append(np.array(weights, dtype=float) / 2.0**64 * (1 - missing), missing)
@@ -187,9 +187,9 @@ def test_the_domain_has_a_document():
     ("make", "match"),
     [
         (lambda: NumberOrMissing(Column(0, 1), Duchi(1.0), 9, 3, stated=1.0), "must be a Column with missing"),
-        (lambda: NumberOrMissing(AGE, Duchi(1.0), 3, 3, stated=1.0), "told_count"),
-        (lambda: NumberOrMissing(AGE, Duchi(1.0), 2**64, 3, stated=1.0), "told_count"),
-        (lambda: NumberOrMissing(AGE, Duchi(1.0), 9, 0, stated=1.0), "hidden_count"),
+        (lambda: NumberOrMissing(AGE, Duchi(1.0), 3, 3, stated=1.0), "missing_given_missing"),
+        (lambda: NumberOrMissing(AGE, Duchi(1.0), 2**64, 3, stated=1.0), "missing_given_missing"),
+        (lambda: NumberOrMissing(AGE, Duchi(1.0), 9, 0, stated=1.0), "missing_given_present"),
         (lambda: NumberOrMissing(AGE, DuchiVector(1.0, 2), 9, 3, stated=1.0), "multiple"),
         (lambda: NumberOrMissing.of(AGE, 0.0), "epsilon"),
         (lambda: NumberOrMissing.of(AGE, 1e-9), "at least about"),

@@ -310,21 +310,23 @@ _PARTS = (0.375, 0.5, 0.625, 0.6875, 0.75, 0.875, 1.0)
 class NumberOrMissing(RowMechanism):
     """Mechanism of one number within bounds that may be missing, which is NaN."""
 
-    # A missing number is answered as missing for p = `told_count` of 2^64 words, another for q = `hidden_count`, else
-    # by M to the number or 0. The loss is the largest of ln(p / q), ln((1 - q) / (1 - p)) + max ln(P(M(x) = z) / P(M(0)
-    # = z)) and epsilon of M.
+    # p = `missing_given_missing` / 2^64 is the chance of the answer "missing" to a missing number, and
+    # q = `missing_given_present` / 2^64 to any other number. Otherwise M answers, about the number or about 0. The loss
+    # is the largest of ln(p / q), ln((1 - q) / (1 - p)) + max ln(P(M(x) = z) / P(M(0) = z)) and epsilon of M.
 
     values: Column
     unit: UnitMechanism
-    told_count: int
-    hidden_count: int
+    missing_given_missing: int
+    missing_given_present: int
     stated: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, Column) or not self.values.may_be_nan:
             raise ValueError(f"values must be a Column with missing='category'; got {self.values!r}.")
-        check_integer("hidden_count", self.hidden_count, least=1, most=TWO_64 - 2)
-        check_integer("told_count", self.told_count, least=self.hidden_count + 1, most=TWO_64 - 1)
+        check_integer("missing_given_present", self.missing_given_present, least=1, most=TWO_64 - 2)
+        check_integer(
+            "missing_given_missing", self.missing_given_missing, least=self.missing_given_present + 1, most=TWO_64 - 1
+        )
         # Raises on a mechanism of several numbers together.
         _ = self.number
 
@@ -341,7 +343,7 @@ class NumberOrMissing(RowMechanism):
     @property
     def middle(self) -> Floats:
         """Encoding of a number that was not asked: the centre, and the mean chance of an answer as missing."""
-        return np.array([self.values.center, (self.told_probability + self.hidden_probability) / 2])
+        return np.array([self.values.center, (self.p_given_missing + self.p_given_present) / 2])
 
     @cached_property
     def number(self) -> BoundedFeatures:
@@ -349,19 +351,19 @@ class NumberOrMissing(RowMechanism):
         return BoundedFeatures(self.unit, (low,), (high,), n_sampled=1, stated=self.stated)
 
     @property
-    def told_probability(self) -> float:
+    def p_given_missing(self) -> float:
         """The probability p that a missing number is answered as missing."""
-        return self.told_count / TWO_64
+        return self.missing_given_missing / TWO_64
 
     @property
-    def hidden_probability(self) -> float:
+    def p_given_present(self) -> float:
         """The probability q that a number that is there is answered as missing."""
-        return self.hidden_count / TWO_64
+        return self.missing_given_present / TWO_64
 
     @cached_property
     def exact_epsilon(self) -> float:
         """The worst-case log-likelihood ratio of what is sampled, rounded up."""
-        told, hidden = self.told_count, self.hidden_count
+        told, hidden = self.missing_given_missing, self.missing_given_present
         # Of a number and a missing one, of two numbers behind a coin, and of two numbers.
         of_numbers = Fraction(log_ratio(TWO_64 - hidden, TWO_64 - told)) + Fraction(self.unit.loss_from_middle)
         return max(log_ratio(told, hidden), round_up(of_numbers), self.unit.exact_epsilon)
@@ -371,7 +373,7 @@ class NumberOrMissing(RowMechanism):
         """The largest variance of the number's unbiased estimate, in half widths, and of the bit's, together."""
         constant, linear, square = self.unit.variance_coefficients
         # A number is kept with probability 1 - q and divided by it, else 0; a missing one has a smaller variance.
-        told, hidden, kept = self.told_probability, self.hidden_probability, 1 - self.hidden_probability
+        told, hidden, kept = self.p_given_missing, self.p_given_present, 1 - self.p_given_present
         of_number = worst_quadratic(constant / kept, linear / kept, (1 + square) / kept - 1)
         return of_number + max(told * (1 - told), hidden * kept) / (told - hidden) ** 2
 
@@ -382,7 +384,7 @@ class NumberOrMissing(RowMechanism):
     def unbiased(self, released: Floats) -> Floats:
         """Return unbiased scores of the number (the middle if it is missing) and of the missing bit, shape (n, 2)."""
         missing = np.isnan(released)
-        p, q, middle = self.told_probability, self.hidden_probability, self.values.center
+        p, q, middle = self.p_given_missing, self.p_given_present, self.values.center
         number = middle + np.where(missing, 0.0, released - middle) / (1 - q)
         return np.column_stack([number, unbiased_share(missing.astype(np.float64), p, q)])
 
@@ -392,8 +394,8 @@ class NumberOrMissing(RowMechanism):
         there[...] = np.where(missing, self.values.center, rows)
         self.number._draw(there, noise, out, workspace)
         told, hidden = (workspace.take(name, rows.shape, bool) for name in ("told", "hidden"))
-        bernoulli(noise, self.told_count, told, workspace)
-        bernoulli(noise, self.hidden_count, hidden, workspace)
+        bernoulli(noise, self.missing_given_missing, told, workspace)
+        bernoulli(noise, self.missing_given_present, hidden, workspace)
         out[np.where(missing, told, hidden)] = np.nan
 
 
