@@ -9,10 +9,12 @@ from skldp.accounting._decide import Rule, decide
 from skldp.accounting._regression_query import RegressionQuery
 from skldp.accounting.losses import _cohorts as linear_cohort
 from skldp.accounting.losses._certificate import Cover
-from skldp.accounting.losses._cohorts import BoxTable, is_proved_within
+from skldp.accounting.losses._cohorts import BoxTable, PointTable, is_proved_within
 from skldp.accounting.losses._realized_loss import realized_loss
+from skldp.accounting.losses._region import region_of
 from skldp.accounting.losses._sampled_law import answer_law
 from skldp.accounting.losses._sigmoid_sum import SigmoidSum, sigmoid_sum
+from skldp.domains._constraints import OneHot
 from skldp.mechanisms._finite_query import FiniteQuery
 
 
@@ -160,3 +162,13 @@ def test_nobody_without_answers_is_asked_more_than_the_budget(rule):
     ledger = PrivacyLedger(0.5, bounds=(-1, 1), rule=rule)
     query = RegressionQuery("linear", [0.0, 1.0], 0.0, (-2, 2), 1.2)
     assert ledger.answer(query, ["ann"], lambda people: [0] * len(people)).accepted.tolist() == [False]
+
+
+@pytest.mark.parametrize("make", [lambda: None, lambda: PointTable(region_of(OneHot(3)))], ids=["box", "points"])
+def test_roundings_count_in_tables(make, monkeypatch):
+    rng = np.random.default_rng(0)
+    queries, histories = [random_linear(rng) for _ in range(3)], [([0, 1], [0, 1])]
+    asked = {"epsilon": 1.0, "bounds": (-1, 1), "table": make()}
+    assert linear_decisions(queries, histories, queries[2], **asked) == [True]
+    monkeypatch.setattr(linear_cohort, "vertex_rounding", lambda law, counts: np.ones(len(counts)))
+    assert linear_decisions(queries, histories, queries[2], **asked) != [True]
